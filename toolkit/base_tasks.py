@@ -1,0 +1,91 @@
+"""The base tasks: LIBERO's own, read through the installed package's benchmark registry."""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import NotFoundError, choices
+from .libero_install import load_libero, quiet
+from .records import HORIZONS, SUITES, BaseTask
+
+LONG_HORIZON = 520
+"""Horizon of suites that the protocol does not name, such as libero_90 or a user's own."""
+
+
+def base_tasks(suite: str | None = None) -> tuple[BaseTask, ...]:
+    """The base tasks of one suite, or of the four suites of the benchmark in order.
+
+    Raises:
+        NotFoundError: The installed LIBERO has no such suite.
+        MissingExtraError: LIBERO is not installed.
+    """
+    if suite is None:
+        return tuple(task for name in SUITES for task in base_tasks(name))
+    return _suite_tasks(suite)
+
+
+def base_task(suite: str, name: str) -> BaseTask:
+    """One base task by suite and name.
+
+    Raises:
+        NotFoundError: There is none; the message names the closest.
+    """
+    for task in base_tasks(suite):
+        if task.name == name:
+            return task
+    raise NotFoundError(f"no task '{name}' in {suite}: {choices(name, [task.name for task in base_tasks(suite)])}")
+
+
+def initial_states(task: BaseTask) -> npt.NDArray[np.float64]:
+    """LIBERO's recorded initial states of a task.
+
+    Returns:
+        Array of shape (50, 1 + nq + nv): time, joint positions, joint velocities, as MuJoCo orders them.
+    """
+    with quiet():
+        states = _suite(task.suite).get_task_init_states(task.index)
+    return np.asarray(states, dtype=np.float64)
+
+
+def bddl_path(task: BaseTask) -> str:
+    """Absolute path of the task's BDDL file in the installed package."""
+    path: str = _suite(task.suite).get_task_bddl_file_path(task.index)
+    return os.path.realpath(path)
+
+
+@functools.cache
+def _suite(name: str) -> Any:
+    registry = load_libero().benchmark.get_benchmark_dict()
+    if name not in registry:
+        raise NotFoundError(f"the installed LIBERO has no suite '{name}': {choices(name, sorted(registry))}")
+    with quiet():
+        return registry[name]()
+
+
+@functools.cache
+def _suite_tasks(name: str) -> tuple[BaseTask, ...]:
+    from libero.libero.envs.bddl_utils import robosuite_parse_problem
+
+    suite = _suite(name)
+    tasks = []
+    for index in range(suite.n_tasks):
+        entry = suite.get_task(index)
+        with quiet():
+            problem = robosuite_parse_problem(suite.get_task_bddl_file_path(index))
+        tasks.append(
+            BaseTask(
+                suite=name,
+                index=index,
+                name=entry.name,
+                instruction=entry.language,
+                goal=tuple(tuple(predicate) for predicate in problem["goal_state"]),
+                bddl_file=entry.bddl_file,
+                horizon=HORIZONS.get(name, LONG_HORIZON),
+            )
+        )
+    return tuple(tasks)

@@ -1,0 +1,54 @@
+"""Errors that users meet: one line that says what is wrong, where, and what to do next."""
+
+from __future__ import annotations
+
+
+class ConflictVLAError(Exception):
+    """Root of every error this package raises on purpose; the command line prints it as one line and exits with 2."""
+
+
+class InvalidInputError(ConflictVLAError, ValueError):
+    """A value, name or file that the caller gave cannot be used."""
+
+
+class NotFoundError(ConflictVLAError, LookupError):
+    """A name that the caller gave does not exist; the message lists what does."""
+
+
+class MissingExtraError(ConflictVLAError, ImportError):
+    """An optional stack is needed and not installed.
+
+    Args:
+        what: What the caller was doing, as a noun phrase, such as "running rollouts".
+        extra: The name of the optional dependency group that brings it.
+        missing: The module that could not be imported.
+    """
+
+    def __init__(self, what: str, extra: str, missing: str) -> None:
+        super().__init__(f"{what} needs the package '{missing}': install it with  pip install 'conflictvla[{extra}]'")
+
+
+class DatasetError(ConflictVLAError, ValueError):
+    """A data set on disk is damaged, incomplete or of the wrong kind; the message names file, row and field."""
+
+
+class PolicyError(ConflictVLAError, RuntimeError):
+    """A policy raised, or returned actions that cannot be executed."""
+
+
+def choices(given: str, known: list[str]) -> str:
+    """Name the known choices after a wrong one, the closest first.
+
+    Args:
+        given: What the caller wrote.
+        known: All valid names.
+
+    Returns:
+        A clause for the end of an error message, such as ``did you mean 'persist'? (known: fail_persist, persist)``.
+    """
+    import difflib
+
+    close = difflib.get_close_matches(given, known, n=1)
+    hint = f"did you mean '{close[0]}'? " if close else ""
+    shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
+    return f"{hint}(known: {shown})"

@@ -1,0 +1,231 @@
+"""One base task's scene: built once, reset completely, stepped exactly.
+
+LIBERO's own reset either rebuilds the model, which re-draws where the fixtures stand, or restores joint positions only,
+which lets the solver's warm start, the controller's goal and the clock leak from one episode into the next (see
+``tests/toolkit/test_scene.py`` for both shown). A ``Scene`` pins the fixtures and resets everything that the next state
+depends on, so that one action sequence from one initial state gives the same bits, whatever ran before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import mujoco
+import numpy as np
+import numpy.typing as npt
+
+from ..base_tasks import bddl_path, initial_states
+from ..errors import InvalidInputError
+from ..libero_install import load_libero, quiet
+from ..records import CONTROL_HZ, SETTLE_STEPS, BaseTask
+from .controller import Array, ArmIndices, ControllerGains, PoseController
+
+NO_OP = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0])
+"""Stay where you are, gripper open: what a scene settles under."""
+
+SCENE_SEED = 0
+"""Seed under which LIBERO draws the fixture poses when a scene is built; released cases were proven under it."""
+
+STATE_SPEC = mujoco.mjtState.mjSTATE_FULLPHYSICS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SceneState:
+    """The complete state of a scene: from it, equal actions give equal states.
+
+    Attributes:
+        physics: MuJoCo's full physics state (time, positions, velocities, activations), shape (n,).
+        warmstart: The solver's warm start, shape (nv,).
+        controller: The controller's state, shape (14,).
+    """
+
+    physics: Array
+    warmstart: Array
+    controller: Array
+
+    def sha256(self) -> str:
+        """Hash of every bit of the state."""
+        digest = hashlib.sha256()
+        for part in (self.physics, self.warmstart, self.controller):
+            digest.update(np.ascontiguousarray(part, dtype="<f8").tobytes())
+        return digest.hexdigest()
+
+
+class Scene:
+    """A base task in the simulator, without rendering.
+
+    Args:
+        task: The base task.
+        seed: Seed of the fixture placement; keep the default to compare with released cases.
+
+    Attributes:
+        task: The base task.
+        model: MuJoCo's ``MjModel``; treat it as read-only.
+        data: MuJoCo's ``MjData`` of the present state; treat it as read-only.
+        libero: LIBERO's environment object, for its names, regions and predicates. Never step or reset it.
+        scene_sha256: Hash of the model's XML (without paths) and of the fixture poses.
+    """
+
+    def __init__(self, task: BaseTask, *, seed: int = SCENE_SEED) -> None:
+        self.task = task
+        self.libero = _build(task, seed)
+        self.model: Any = self.libero.sim.model._model  # noqa: SLF001  # robosuite offers no other way to MjModel
+        self.data: Any = self.libero.sim.data._data  # noqa: SLF001
+        self.arm = _arm_indices(self.libero)
+        self._controller = PoseController(self.model, self.data, self.arm, _gains(self.libero))
+        self._substeps = round(1.0 / CONTROL_HZ / self.model.opt.timestep)
+        self._initial_states = initial_states(task)
+        self._model_at_reset = _mutable_model(self.model)
+        self.scene_sha256 = _scene_sha256(self.libero, self.model)
+
+    @property
+    def initial_state_count(self) -> int:
+        """How many initial states LIBERO records for the task (50)."""
+        return len(self._initial_states)
+
+    def reset(self, init_state: int, *, settle_steps: int = SETTLE_STEPS) -> None:
+        """Put the scene into one of its initial states, completely, and let it settle under no-ops.
+
+        Args:
+            init_state: LIBERO's number of the initial state, from 0.
+            settle_steps: No-op control steps after the reset.
+
+        Raises:
+            InvalidInputError: There is no such initial state.
+        """
+        if not 0 <= init_state < self.initial_state_count:
+            raise InvalidInputError(
+                f"initial state {init_state} of {self.task.task_id} does not exist: choose 0 to {self.initial_state_count - 1}"
+            )
+        mujoco.mj_resetData(self.model, self.data)  # zeroes the warm start, the clock and all commands
+        for array, value in zip(_mutable_model(self.model), self._model_at_reset, strict=True):
+            array[:] = value
+        state = self._initial_states[init_state]
+        self.data.time = 0.0
+        self.data.qpos[:] = state[1 : 1 + self.model.nq]
+        self.data.qvel[:] = state[1 + self.model.nq : 1 + self.model.nq + self.model.nv]
+        mujoco.mj_forward(self.model, self.data)
+        self.data.qacc_warmstart[:] = 0.0
+        self._controller.reset()
+        for _ in range(settle_steps):
+            self.step(NO_OP)
+
+    def step(self, action: npt.ArrayLike) -> None:
+        """Execute one control step (25 physics substeps of 2 ms).
+
+        Args:
+            action: Shape (7,): translation, axis-angle rotation, gripper (-1 opens, +1 closes); clipped to [-1, 1].
+        """
+        clipped = np.clip(np.asarray(action, dtype=np.float64), -1.0, 1.0)
+        for substep in range(self._substeps):
+            # mj_step split in two: commands go between, so that one forward pass a substep is enough.
+            mujoco.mj_step1(self.model, self.data)
+            if substep == 0:
+                self._controller.set_goal(clipped[:6])
+            self._controller.command(float(clipped[6]))
+            mujoco.mj_step2(self.model, self.data)
+        # Positions have moved on since the last forward pass; readers must see the state as it is now.
+        mujoco.mj_fwdPosition(self.model, self.data)
+
+    def succeeded(self) -> bool:
+        """Whether the base task's goal holds now, by LIBERO's own predicates."""
+        return bool(self.libero._check_success())  # noqa: SLF001  # LIBERO's only way to ask
+
+    def holds(self, predicate: tuple[str, ...]) -> bool:
+        """Whether one of LIBERO's predicates holds now, such as ``("on", "akita_black_bowl_1", "plate_1")``."""
+        return bool(self.libero._eval_predicate(list(predicate)))  # noqa: SLF001
+
+    def state(self) -> SceneState:
+        """The complete state now."""
+        physics = np.empty(mujoco.mj_stateSize(self.model, STATE_SPEC))
+        mujoco.mj_getState(self.model, self.data, physics, STATE_SPEC)
+        return SceneState(
+            physics=physics, warmstart=np.array(self.data.qacc_warmstart), controller=self._controller.state
+        )
+
+    def grip_pos(self) -> Array:
+        """Position of the site between the fingertips in the world, in m, shape (3,)."""
+        return np.array(self.data.site_xpos[self.arm.grip_site])
+
+    def grip_quat_wxyz(self) -> Array:
+        """Orientation of the hand, as observations report it: a unit quaternion, shape (4,)."""
+        return np.array(self.data.body(self.libero.robots[0].robot_model.eef_name).xquat)
+
+    def joint_pos_rad(self) -> Array:
+        """Arm joint angles, shape (7,)."""
+        return np.array(self.data.qpos[self.arm.qpos])
+
+    def gripper_pos_m(self) -> Array:
+        """Finger joint positions, shape (2,); about (0.04, -0.04) is open."""
+        return np.array(self.data.qpos[self.arm.gripper_qpos])
+
+
+def _build(task: BaseTask, seed: int) -> Any:
+    install = load_libero()
+    with _numpy_seed(seed), quiet():
+        # The constructor draws the fixture poses; a second reset would draw them anew.
+        env = install.env_wrapper.ControlEnv(
+            bddl_file_name=bddl_path(task),
+            use_camera_obs=False,
+            has_offscreen_renderer=False,
+            control_freq=CONTROL_HZ,
+        )
+        env.reset()
+    return env.env
+
+
+@contextmanager
+def _numpy_seed(seed: int) -> Iterator[None]:
+    """LIBERO draws from NumPy's global generator: seed it, and give the caller's state back."""
+    before = np.random.get_state()  # noqa: NPY002
+    np.random.seed(seed)  # noqa: NPY002
+    try:
+        yield
+    finally:
+        np.random.set_state(before)  # noqa: NPY002
+
+
+def _arm_indices(env: Any) -> ArmIndices:
+    robot = env.robots[0]
+    return ArmIndices(
+        qpos=np.array(robot._ref_joint_pos_indexes),  # noqa: SLF001
+        qvel=np.array(robot._ref_joint_vel_indexes),  # noqa: SLF001
+        gripper_qpos=np.array(robot._ref_gripper_joint_pos_indexes),  # noqa: SLF001
+        arm_actuators=np.array(robot._ref_joint_actuator_indexes),  # noqa: SLF001
+        gripper_actuators=np.array(robot._ref_joint_gripper_actuator_indexes),  # noqa: SLF001
+        grip_site=int(robot.eef_site_id),
+    )
+
+
+def _gains(env: Any) -> ControllerGains:
+    robot = env.robots[0]
+    stock = robot.controller
+    return ControllerGains(
+        kp=np.array(stock.kp, dtype=np.float64),
+        kd=np.array(stock.kd, dtype=np.float64),
+        output_scale=np.array(stock.output_max, dtype=np.float64),
+        torque_limits=np.array(robot.torque_limits),
+        nullspace_posture=np.array(stock.initial_joint),
+    )
+
+
+def _mutable_model(model: Any) -> tuple[Any, ...]:
+    """Parts of the model that LIBERO writes to while it runs: visibility of the stove's flame, fixture poses."""
+    return model.site_rgba, model.body_pos, model.body_quat
+
+
+def _scene_sha256(env: Any, model: Any) -> str:
+    """Hash of what the physics depends on; asset paths are cut to their file names, which no machine changes."""
+    xml = re.sub(r'file="[^"]*[/\\]([^"/\\]+)"', r'file="\1"', env.model.get_xml())
+    digest = hashlib.sha256(xml.encode())
+    for name in sorted(env.fixtures_dict):
+        if name in env.obj_body_id:
+            body = env.obj_body_id[name]
+            pose = np.concatenate([model.body_pos[body], model.body_quat[body]])
+            digest.update(name.encode() + np.ascontiguousarray(pose, dtype="<f8").tobytes())
+    return digest.hexdigest()
