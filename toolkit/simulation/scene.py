@@ -168,14 +168,12 @@ class Scene:
 def _build(task: BaseTask, seed: int) -> Any:
     install = load_libero()
     with _numpy_seed(seed), quiet():
-        # The constructor draws the fixture poses; a second reset would draw them anew.
         env = install.env_wrapper.ControlEnv(
             bddl_file_name=bddl_path(task),
             use_camera_obs=False,
             has_offscreen_renderer=False,
             control_freq=CONTROL_HZ,
         )
-        env.reset()
     return env.env
 
 

@@ -1,0 +1,145 @@
+"""What a recorded rollout holds: one set of names for the recorder, the reader and every data set in between.
+
+Rollouts are kept as a LeRobotDataset v3.0: one row a frame under ``data/``, one row an episode under
+``meta/episodes/``. A frame holds the state *before* its action, so a rollout of H executed actions has H frames; the
+state after the last action is kept with the episode (``final_*``), since the closest approach may be there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ..toolkit.records import Arm, Family, Level, Prompt
+
+ROLLOUT_SCHEMA_VERSION = "1.0"
+
+TARGET_SLOTS = 4
+"""Most targets of a base task; unused slots are zero, and ``targets`` says how many are used."""
+
+Array = npt.NDArray[np.float32]
+
+FRAME_FEATURES: dict[str, tuple[int, tuple[str, ...]]] = {
+    "observation.state": (8, ("x", "y", "z", "axis_angle_x", "axis_angle_y", "axis_angle_z", "finger_1", "finger_2")),
+    "action": (7, ("x", "y", "z", "axis_angle_x", "axis_angle_y", "axis_angle_z", "gripper")),
+    "observation.eef_pos_m": (3, ("x", "y", "z")),
+    "observation.eef_quat_wxyz": (4, ("w", "x", "y", "z")),
+    "observation.joint_pos_rad": (7, tuple(f"joint_{i}" for i in range(1, 8))),
+    "observation.gripper_pos_m": (2, ("finger_1", "finger_2")),
+    "observation.target_pos_m": (
+        3 * TARGET_SLOTS,
+        tuple(f"target_{k}_{axis}" for k in range(TARGET_SLOTS) for axis in "xyz"),
+    ),
+}
+"""Float32 features of a frame: width and component names. ``action`` is as executed, after clipping to [-1, 1]."""
+
+EPISODE_COLUMNS: dict[str, pa.DataType] = {
+    "rollout_id": pa.string(),
+    "arm": pa.string(),
+    "instance_id": pa.string(),
+    "case_id": pa.string(),
+    "pair_id": pa.string(),
+    "suite": pa.string(),
+    "base_task": pa.string(),
+    "base_task_index": pa.int32(),
+    "family": pa.string(),
+    "level": pa.string(),
+    "prompt": pa.string(),
+    "instruction": pa.string(),
+    "prompt_text": pa.string(),
+    "prompt_sha256": pa.string(),
+    "init_state": pa.int32(),
+    "seed": pa.int64(),
+    "horizon": pa.int32(),
+    "success": pa.bool_(),
+    "success_step": pa.int32(),
+    "end": pa.string(),
+    "targets": pa.list_(pa.string()),
+    "final_eef_pos_m": pa.list_(pa.float32()),
+    "final_target_pos_m": pa.list_(pa.float32()),
+    "policy_name": pa.string(),
+    "policy_revision": pa.string(),
+    "policy_settings": pa.string(),
+    "scene_sha256": pa.string(),
+    "settled_state_sha256": pa.string(),
+    "protocol_version": pa.string(),
+    "tasks_version": pa.string(),
+    "schema_version": pa.string(),
+    "conflictvla_version": pa.string(),
+    "libero_distribution": pa.string(),
+    "mujoco_version": pa.string(),
+    "robosuite_version": pa.string(),
+    "numpy_version": pa.string(),
+}
+"""Columns added to LeRobot's ``meta/episodes``. ``case_id``, ``family`` and ``level`` are null for references;
+``success_step`` counts executed actions and is null where the goal was not reached; ``end`` says why the rollout
+ended: ``success``, ``horizon`` or ``policy_error``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpisodeRecord:
+    """One row of ``meta/episodes``, field for field ``EPISODE_COLUMNS``."""
+
+    rollout_id: str
+    arm: Arm
+    instance_id: str
+    case_id: str | None
+    pair_id: str
+    suite: str
+    base_task: str
+    base_task_index: int
+    family: Family | None
+    level: Level | None
+    prompt: Prompt
+    instruction: str
+    prompt_text: str
+    prompt_sha256: str
+    init_state: int
+    seed: int
+    horizon: int
+    success: bool
+    success_step: int | None
+    end: str
+    targets: tuple[str, ...]
+    final_eef_pos_m: tuple[float, ...]
+    final_target_pos_m: tuple[float, ...]
+    policy_name: str
+    policy_revision: str
+    policy_settings: str
+    scene_sha256: str
+    settled_state_sha256: str
+    protocol_version: str
+    tasks_version: str
+    schema_version: str
+    conflictvla_version: str
+    libero_distribution: str
+    mujoco_version: str
+    robosuite_version: str
+    numpy_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rollout:
+    """A finished rollout: its episode row and its frames.
+
+    Attributes:
+        episode: Who did what, where, under which versions, and how it ended.
+        frames: For each name in ``FRAME_FEATURES`` an array of shape (H, width), float32.
+    """
+
+    episode: EpisodeRecord
+    frames: dict[str, Array]
+
+
+def episodes_table(episodes: list[EpisodeRecord]) -> pa.Table:
+    """The episode rows as an Arrow table with the columns and types of ``EPISODE_COLUMNS``."""
+    columns: dict[str, list[Any]] = {
+        name: [getattr(episode, name) for episode in episodes] for name in EPISODE_COLUMNS
+    }
+    columns["targets"] = [list(targets) for targets in columns["targets"]]
+    schema = pa.schema(list(EPISODE_COLUMNS.items()))
+    return pa.table(columns, schema=schema)

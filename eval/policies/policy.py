@@ -1,0 +1,88 @@
+"""The interface between the rollout runner and a policy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from ...toolkit.records import Instance
+
+if TYPE_CHECKING:
+    from ...toolkit.simulation.scene import Scene
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyInfo:
+    """Where a policy comes from; goes into every record.
+
+    Attributes:
+        name: Short name, such as ``persist``.
+        revision: What exactly ran: a commit, a checkpoint's revision, or a version.
+        settings: Whatever else changes its behaviour, by name.
+    """
+
+    name: str
+    revision: str
+    settings: dict[str, str | int | float | bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Episode:
+    """What a policy learns when a rollout begins.
+
+    Attributes:
+        instruction: The exact string handed to the policy, prompt condition included.
+        init_state: LIBERO's number of the initial state.
+        seed: Seed for whatever the policy draws at random.
+        instance: The instance, for scripted agents and calibration; a policy under test has no business with it.
+        scene: The simulator, likewise.
+    """
+
+    instruction: str
+    init_state: int
+    seed: int
+    instance: Instance
+    scene: Scene
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """What a policy sees before it acts.
+
+    Attributes:
+        step: Executed actions so far, from 0.
+        eef_pos_m: Gripper site in the world, in m, shape (3,).
+        eef_quat_wxyz: Hand orientation, unit quaternion, shape (4,).
+        joint_pos_rad: Arm joint angles, shape (7,).
+        gripper_pos_m: Finger joint positions, shape (2,).
+        state: LIBERO's 8-D state: position, axis-angle, fingers.
+    """
+
+    step: int
+    eef_pos_m: Array
+    eef_quat_wxyz: Array
+    joint_pos_rad: Array
+    gripper_pos_m: Array
+    state: Array
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """A policy: told when an episode begins, then asked for chunks of actions.
+
+    Attributes:
+        info: Name, revision and settings.
+    """
+
+    info: PolicyInfo
+
+    def reset(self, episode: Episode) -> None:
+        """Begin an episode; nothing may carry over from the one before."""
+
+    def act(self, observation: Observation) -> Array:
+        """Next actions: shape (n, 7) with n >= 1, in [-1, 1]; all n are executed before the next call."""
