@@ -69,9 +69,9 @@ def _suite(name: str) -> Any:
 
 @functools.cache
 def _suite_tasks(name: str) -> tuple[BaseTask, ...]:
-    from libero.libero.envs.bddl_utils import robosuite_parse_problem
-
     suite = _suite(name)
+    from libero.libero.envs.bddl_utils import robosuite_parse_problem  # only now: its own import asks and needs GL
+
     tasks = []
     for index in range(suite.n_tasks):
         entry = suite.get_task(index)

@@ -7,6 +7,7 @@ robosuite insists on EGL and on OpenCV's windows at import time; a user who only
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import importlib
@@ -15,6 +16,7 @@ import importlib.util
 import io
 import logging
 import os
+import shutil
 import sys
 import tempfile
 import types
@@ -154,6 +156,7 @@ def _answer_upstream_config_question() -> None:
     if not asks:
         return
     folder = Path(tempfile.mkdtemp(prefix="libero-config-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     lines = {
         "benchmark_root": root,
         "bddl_files": root / "bddl_files",

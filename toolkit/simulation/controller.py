@@ -96,7 +96,10 @@ class PoseController:
         return np.concatenate([self._goal_pos, self._goal_ori.ravel(), self._finger_command])
 
     def reset(self) -> None:
-        """Forget everything: the goal becomes the present pose, the finger command zero. Needs kinematics up to date."""
+        """Forget everything: the goal becomes the present pose, the finger command zero.
+
+        Kinematics must be up to date.
+        """
         self._goal_pos = self._grip_pos()
         self._goal_ori = self._grip_ori()
         self._finger_command = np.zeros(2)

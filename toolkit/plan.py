@@ -1,0 +1,254 @@
+"""What an instruction asks for, in a form that can be checked: ordered steps, references, claims and constraints.
+
+English is rendered from a plan (``language``), operators edit plans (``operators``), and the checker judges them
+(``premises``). A *reference* is a noun phrase, a *claim* what a noun phrase presupposes about its place ("the bowl that
+is on the stove"), a *constraint* what must hold besides the steps ("without moving it").
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from .errors import InvalidInputError
+
+
+class Verb(StrEnum):
+    """What a step does."""
+
+    PUT = "put"
+    PUSH = "push"
+    OPEN = "open"
+    CLOSE = "close"
+    TURN_ON = "turn on"
+    TURN_OFF = "turn off"
+
+
+class Relation(StrEnum):
+    """Where something is, relative to one landmark (two for ``between``)."""
+
+    ON = "on"
+    IN = "in"
+    UNDER = "under"
+    NEXT_TO = "next to"
+    IN_FRONT_OF = "in front of"
+    BETWEEN = "between"
+
+
+class Demand(StrEnum):
+    """What a constraint demands of its subject.
+
+    ``STAY``: it is not moved. ``EMPTY``: nothing is on or in it at the end. ``ALSO_AT``: at the end it is at the
+    landmark too. ``NOT_AT``: at the end it is not at the landmark. ``ONLY_AT``: at the end it is the only thing at the
+    landmark. ``KEEP_OPEN`` ... ``KEEP_OFF``: it is in that state throughout. ``PICK_UP_AFTER``: it is picked up only
+    after the step is finished.
+    """
+
+    STAY = "stay"
+    EMPTY = "empty"
+    ALSO_AT = "also at"
+    NOT_AT = "not at"
+    ONLY_AT = "only at"
+    KEEP_OPEN = "keep open"
+    KEEP_CLOSED = "keep closed"
+    KEEP_ON = "keep on"
+    KEEP_OFF = "keep off"
+    PICK_UP_AFTER = "pick up after"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """Something presupposed about where a referent is, before anything is done.
+
+    Attributes:
+        relation: The relation presupposed.
+        landmarks: One reference, or two for ``between``.
+    """
+
+    relation: Relation
+    landmarks: tuple[Reference, ...]
+
+    def __post_init__(self) -> None:
+        wanted = 2 if self.relation is Relation.BETWEEN else 1
+        if len(self.landmarks) != wanted:
+            raise InvalidInputError(
+                f"'{self.relation}' takes {wanted} landmark{'s' if wanted > 1 else ''}, got {len(self.landmarks)}"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """A noun phrase.
+
+    Attributes:
+        noun: Singular noun from the vocabulary, such as ``bowl`` or ``drawer``.
+        adjective: A colour or other adjective, such as ``red``.
+        ordinal: Which part of a row, such as ``top`` or ``fourth``.
+        of: The whole that it is part of.
+        count: How many are meant, where the phrase says so ("the two bowls").
+        claims: What the phrase presupposes about the referent's place.
+    """
+
+    noun: str
+    adjective: str | None = None
+    ordinal: str | None = None
+    of: Reference | None = None
+    count: int | None = None
+    claims: tuple[Claim, ...] = ()
+
+    @property
+    def bare(self) -> Reference:
+        """The same without claims: what two mentions of one thing share."""
+        return replace(self, claims=())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constraint:
+    """Something that must hold besides the steps.
+
+    Attributes:
+        demand: What is demanded.
+        subject: Of what.
+        relation: Where, for ``ALSO_AT``, ``NOT_AT`` and ``ONLY_AT``.
+        landmark: Relative to what, likewise.
+    """
+
+    demand: Demand
+    subject: Reference
+    relation: Relation | None = None
+    landmark: Reference | None = None
+
+    def __post_init__(self) -> None:
+        placed = self.demand in (Demand.ALSO_AT, Demand.NOT_AT, Demand.ONLY_AT)
+        if placed != (self.relation is not None) or placed != (self.landmark is not None):
+            raise InvalidInputError(
+                f"the demand '{self.demand}' {'needs' if placed else 'takes no'} relation and landmark"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One manipulation.
+
+    Attributes:
+        verb: What is done.
+        object: To what.
+        relation: Where it is brought, for ``PUT`` and ``PUSH``.
+        destination: Relative to what, likewise.
+        constraints: What must hold besides.
+    """
+
+    verb: Verb
+    object: Reference
+    relation: Relation | None = None
+    destination: Reference | None = None
+    constraints: tuple[Constraint, ...] = ()
+
+    def __post_init__(self) -> None:
+        moves = self.verb in (Verb.PUT, Verb.PUSH)
+        if moves != (self.relation is not None) or moves != (self.destination is not None):
+            raise InvalidInputError(
+                f"the verb '{self.verb}' {'needs' if moves else 'takes no'} relation and destination"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """An instruction's meaning: steps in order."""
+
+    steps: tuple[Step, ...]
+
+    def __post_init__(self) -> None:
+        if not self.steps:
+            raise InvalidInputError("a plan needs at least one step")
+
+    def references(self) -> Iterator[Reference]:
+        """Every reference, each before those inside its own claims, in the order of mention."""
+        for step in self.steps:
+            yield from _nested(step.object)
+            yield from _nested(step.destination)
+            for constraint in step.constraints:
+                yield from _nested(constraint.subject)
+                yield from _nested(constraint.landmark)
+
+    def to_json(self) -> str:
+        """The plan as compact JSON with sorted keys; absent parts are left out."""
+        return json.dumps(_compact(self), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+    @staticmethod
+    def from_json(text: str) -> Plan:
+        """The inverse of ``to_json``.
+
+        Raises:
+            InvalidInputError: The text is not a plan.
+        """
+        try:
+            return Plan(steps=tuple(_step(step) for step in json.loads(text)["steps"]))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InvalidInputError(f"not a plan: {text[:80]!r} ({error})") from error
+
+
+def _nested(reference: Reference | None) -> Iterator[Reference]:
+    if reference is None:
+        return
+    yield reference
+    yield from _nested(reference.of)
+    for claim in reference.claims:
+        for landmark in claim.landmarks:
+            yield from _nested(landmark)
+
+
+def _compact(value: Any) -> Any:
+    if isinstance(value, Plan | Step | Constraint | Reference | Claim):
+        fields = {name: _compact(getattr(value, name)) for name in value.__slots__}
+        return {name: field for name, field in fields.items() if field not in (None, [])}
+    if isinstance(value, tuple):
+        return [_compact(item) for item in value]
+    return str(value) if isinstance(value, StrEnum) else value
+
+
+def _reference(fields: dict[str, Any]) -> Reference:
+    return Reference(
+        noun=fields["noun"],
+        adjective=fields.get("adjective"),
+        ordinal=fields.get("ordinal"),
+        of=_optional_reference(fields.get("of")),
+        count=fields.get("count"),
+        claims=tuple(
+            Claim(
+                relation=Relation(claim["relation"]),
+                landmarks=tuple(_reference(landmark) for landmark in claim["landmarks"]),
+            )
+            for claim in fields.get("claims", [])
+        ),
+    )
+
+
+def _optional_reference(fields: dict[str, Any] | None) -> Reference | None:
+    return None if fields is None else _reference(fields)
+
+
+def _optional_relation(name: str | None) -> Relation | None:
+    return None if name is None else Relation(name)
+
+
+def _constraint(fields: dict[str, Any]) -> Constraint:
+    return Constraint(
+        demand=Demand(fields["demand"]),
+        subject=_reference(fields["subject"]),
+        relation=_optional_relation(fields.get("relation")),
+        landmark=_optional_reference(fields.get("landmark")),
+    )
+
+
+def _step(fields: dict[str, Any]) -> Step:
+    return Step(
+        verb=Verb(fields["verb"]),
+        object=_reference(fields["object"]),
+        relation=_optional_relation(fields.get("relation")),
+        destination=_optional_reference(fields.get("destination")),
+        constraints=tuple(_constraint(constraint) for constraint in fields.get("constraints", [])),
+    )
