@@ -137,9 +137,7 @@ class Rollout:
 
 def episodes_table(episodes: list[EpisodeRecord]) -> pa.Table:
     """The episode rows as an Arrow table with the columns and types of ``EPISODE_COLUMNS``."""
-    columns: dict[str, list[Any]] = {
-        name: [getattr(episode, name) for episode in episodes] for name in EPISODE_COLUMNS
-    }
+    columns: dict[str, list[Any]] = {name: [getattr(episode, name) for episode in episodes] for name in EPISODE_COLUMNS}
     columns["targets"] = [list(targets) for targets in columns["targets"]]
     schema = pa.schema(list(EPISODE_COLUMNS.items()))
     return pa.table(columns, schema=schema)
