@@ -1,0 +1,108 @@
+"""Instruction premises: the steps and constraints can all be met, judged from the words alone.
+
+Each step has effects, each constraint forbids some: a constraint that forbids an effect of a step of the same plan
+contradicts it. Nothing here looks at the scene.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..plan import Constraint, Demand, Plan, Reference, Relation, Step, Verb
+from ..records import Family
+from .finding import Finding
+from .grounding import phrase
+
+STATE_AFTER = {Verb.OPEN: "open", Verb.CLOSE: "closed", Verb.TURN_ON: "on", Verb.TURN_OFF: "off"}
+STATE_KEPT = {
+    Demand.KEEP_OPEN: "open",
+    Demand.KEEP_CLOSED: "closed",
+    Demand.KEEP_ON: "on",
+    Demand.KEEP_OFF: "off",
+}
+OPPOSITE = {"open": "closed", "closed": "open", "on": "off", "off": "on"}
+HOLDS_THINGS = (Relation.ON, Relation.IN)
+
+
+def instruction_findings(plan: Plan, states: int) -> Iterator[Finding]:
+    """Findings about every constraint that contradicts a step. ``states`` is only reported, never looked at."""
+    for step in plan.steps:
+        for constraint in step.constraints:
+            for index, other in enumerate(plan.steps):
+                reason = _contradiction(constraint, other, last_for_object=_is_last_move(plan, index))
+                if reason:
+                    yield Finding(
+                        family=Family.INSTRUCTION,
+                        premise=f"compatible({effect(other)}, {_demand(constraint)})",
+                        expected="one execution that does both",
+                        observed=reason,
+                        violated=states,
+                        states=states,
+                    )
+                    break
+
+
+def effect(step: Step) -> str:
+    """What the step brings about, in functional notation, such as ``on(bowl, plate)`` or ``open(drawer(top))``."""
+    if step.destination is not None:
+        return f"{step.relation}({phrase(step.object)}, {phrase(step.destination)})"
+    return f"{STATE_AFTER[step.verb]}({phrase(step.object)})"
+
+
+def _demand(constraint: Constraint) -> str:
+    if constraint.landmark is None:
+        return f"{constraint.demand}({phrase(constraint.subject)})"
+    return f"{constraint.demand}({phrase(constraint.subject)}, {constraint.relation}, {phrase(constraint.landmark)})"
+
+
+def _is_last_move(plan: Plan, index: int) -> bool:
+    """Whether no later step moves the same object: then where this step puts it is where it ends up."""
+    moved = plan.steps[index].object.bare
+    return not any(step.destination is not None and step.object.bare == moved for step in plan.steps[index + 1 :])
+
+
+def _contradiction(constraint: Constraint, step: Step, *, last_for_object: bool) -> str | None:
+    """Why the constraint and the step exclude each other, or None."""
+    if step.destination is None:
+        return _state_contradiction(constraint, step)
+    subject, obj, destination = constraint.subject.bare, step.object.bare, step.destination.bare
+    match constraint.demand:
+        case Demand.STAY if subject == obj:
+            return f"the {obj.noun} must be moved, and must not be moved"
+        case Demand.PICK_UP_AFTER if subject == obj and step.verb is Verb.PUT:
+            return f"the {obj.noun} must be picked up before it can be put anywhere, and only after it has been"
+    if not last_for_object:
+        return None
+    return _end_contradiction(constraint, step, obj, destination)
+
+
+def _end_contradiction(constraint: Constraint, step: Step, obj: Reference, destination: Reference) -> str | None:
+    subject = constraint.subject.bare
+    landmark = None if constraint.landmark is None else constraint.landmark.bare
+    same_place = landmark == destination and constraint.relation == step.relation
+    match constraint.demand:
+        case Demand.EMPTY if subject == destination and step.relation in HOLDS_THINGS:
+            return f"at the end the {obj.noun} is {step.relation} the {destination.noun}, and nothing is"
+        case Demand.ALSO_AT if subject == obj and landmark is not None and not _nested(landmark, destination):
+            return f"at the end the {obj.noun} is in two places, at the {destination.noun} and at the {landmark.noun}"
+        case Demand.NOT_AT if subject == obj and same_place:
+            return f"at the end the {obj.noun} is {step.relation} the {destination.noun}, and is not"
+        case Demand.ONLY_AT if subject != obj and same_place:
+            return (
+                f"at the end the {obj.noun} is {step.relation} the {destination.noun}, "
+                f"and only the {subject.noun} is"
+            )
+    return None
+
+
+def _state_contradiction(constraint: Constraint, step: Step) -> str | None:
+    kept = STATE_KEPT.get(constraint.demand)
+    after = STATE_AFTER[step.verb]
+    if kept == OPPOSITE[after] and constraint.subject.bare == step.object.bare:
+        return f"the {step.object.noun} must become {after}, and must stay {kept}"
+    return None
+
+
+def _nested(a: Reference, b: Reference) -> bool:
+    """Whether one place is the other or a part of it: being at both is then no contradiction."""
+    return a == b or a.of == b or b.of == a

@@ -1,0 +1,142 @@
+"""Spatial premises: where the instruction presupposes something to be, before anything is done.
+
+Every rule is three-valued. A claim is *true* where it plainly holds, *false* where it is off by a margin that leaves no
+reasonable reading, and *unclear* in between; a case is kept only where the claim is false in every initial state.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..facts import Array, SceneFacts
+from ..plan import Claim, Plan, Reference, Relation
+from ..records import Family
+from ..vocabulary import Vocabulary
+from .finding import Finding
+from .grounding import candidates, phrase
+
+MARGIN_M = 0.04
+"""A relation is false only where it is off by at least this much."""
+
+NEXT_TO_M = 0.06
+"""Two things are next to each other where less than this lies between them, seen from above."""
+
+FAR_APART_M = 0.15
+"""And not next to each other where more than this does: nobody would dispute either."""
+
+TRUE, UNCLEAR, FALSE = 1, 0, -1
+
+
+@dataclass(frozen=True, slots=True)
+class _Judgement:
+    """Truth (1 true, 0 unclear, -1 false) and distance to truth in m, both of shape (S,)."""
+
+    truth: npt.NDArray[np.int_]
+    off_m: Array
+
+
+def spatial_findings(plan: Plan, facts: SceneFacts, words: Vocabulary) -> Iterator[Finding]:
+    """Findings about every claim of the plan whose noun phrases are grounded."""
+    for reference in plan.references():
+        for claim in reference.claims:
+            yield from _claim_findings(reference, claim, facts, words)
+
+
+def claim_premise(reference: Reference, claim: Claim) -> str:
+    """The claim in functional notation, such as ``on(bowl, stove)``."""
+    return f"{claim.relation}({', '.join(phrase(r) for r in (reference, *claim.landmarks))})"
+
+
+def _claim_findings(reference: Reference, claim: Claim, facts: SceneFacts, words: Vocabulary) -> Iterator[Finding]:
+    subjects = candidates(reference, facts, words)
+    landmarks = [candidates(landmark, facts, words) for landmark in claim.landmarks]
+    judgements = [
+        _judge(claim.relation, subject, marks, facts)
+        for subject in subjects
+        for marks in itertools.product(*landmarks)
+        if subject not in marks
+    ]
+    if not judgements:
+        return  # nothing grounded to judge: grounding reports it
+    # The claim holds where any candidate fits it, and fails only where every candidate fails it.
+    truth = np.max([judgement.truth for judgement in judgements], axis=0)
+    if np.all(truth == TRUE):
+        return
+    off_m = np.min([judgement.off_m for judgement in judgements], axis=0)
+    where = " and ".join(f"the {landmark.noun}" for landmark in claim.landmarks)
+    yield Finding(
+        family=Family.SPATIAL,
+        premise=claim_premise(reference, claim),
+        expected=f"the {reference.noun} {claim.relation} {where} at the start",
+        observed=_observed(claim.relation, float(off_m.min())),
+        margin=float(off_m.min()),
+        violated=int(np.sum(truth == FALSE)),
+        unclear=int(np.sum(truth == UNCLEAR)),
+        states=len(truth),
+    )
+
+
+def _observed(relation: Relation, off_m: float) -> str:
+    centimetres = f"{100.0 * off_m:.1f} cm"
+    if relation is Relation.NEXT_TO:
+        return f"at least {centimetres} more lies between them than between neighbours ({100 * NEXT_TO_M:.0f} cm)"
+    if relation is Relation.BETWEEN:
+        return f"at least {centimetres} off the space between them"
+    return f"at least {centimetres} apart from there"
+
+
+def _judge(relation: Relation, subject: int, landmarks: tuple[int, ...], facts: SceneFacts) -> _Judgement:
+    match relation:
+        case Relation.ON:
+            return _by_contact(facts.on[:, subject, landmarks[0]], facts.gap_m(subject, landmarks[0]))
+        case Relation.IN:
+            return _inside(subject, landmarks[0], facts)
+        case Relation.UNDER:
+            gap = facts.horizontal_gap_m(subject, landmarks[0])
+            return _by_contact(np.zeros(len(gap), dtype=np.bool_), gap)
+        case Relation.NEXT_TO:
+            gap = facts.horizontal_gap_m(subject, landmarks[0])
+            truth = np.where(gap <= NEXT_TO_M, TRUE, np.where(gap >= FAR_APART_M, FALSE, UNCLEAR))
+            return _Judgement(truth, np.maximum(0.0, gap - NEXT_TO_M))
+        case Relation.IN_FRONT_OF:
+            return _in_front_of(subject, landmarks[0], facts)
+        case Relation.BETWEEN:
+            return _between(subject, landmarks[0], landmarks[1], facts)
+
+
+def _by_contact(holds: npt.NDArray[np.bool_], gap_m: Array) -> _Judgement:
+    """True where the simulator says so; false where the two are plainly apart."""
+    truth = np.where(holds, TRUE, np.where(gap_m >= MARGIN_M, FALSE, UNCLEAR))
+    return _Judgement(truth, gap_m)
+
+
+def _inside(subject: int, landmark: int, facts: SceneFacts) -> _Judgement:
+    """False where the thing's middle is outside the landmark's box by the margin."""
+    middle = facts.box_m[:, subject].mean(axis=1)
+    low, high = facts.box_m[:, landmark, 0], facts.box_m[:, landmark, 1]
+    outside = np.linalg.norm(np.maximum(0.0, np.maximum(low - middle, middle - high)), axis=1)
+    return _by_contact(facts.inside[:, subject, landmark], outside)
+
+
+def _in_front_of(subject: int, landmark: int, facts: SceneFacts) -> _Judgement:
+    """In LIBERO's viewer frame front is +x."""
+    ahead = facts.position_m[:, subject, 0] - facts.position_m[:, landmark, 0]
+    truth = np.where(ahead >= MARGIN_M, TRUE, np.where(ahead <= -MARGIN_M, FALSE, UNCLEAR))
+    return _Judgement(truth, np.maximum(0.0, -ahead))
+
+
+def _between(subject: int, first: int, second: int, facts: SceneFacts) -> _Judgement:
+    """False where the subject is off the segment between the two by more than its own size and the margin."""
+    a, b, p = (facts.box_m[:, i].mean(axis=1)[:, :2] for i in (first, second, subject))
+    along = b - a
+    share = np.clip(np.sum((p - a) * along, axis=1) / np.maximum(np.sum(along**2, axis=1), 1e-9), 0.0, 1.0)
+    off = np.linalg.norm(p - (a + share[:, None] * along), axis=1)
+    radius = 0.5 * np.max(facts.box_m[:, subject, 1, :2] - facts.box_m[:, subject, 0, :2], axis=1)
+    within = (off <= radius) & (share > 0.0) & (share < 1.0)
+    truth = np.where(within, TRUE, np.where(off >= radius + 2.0 * MARGIN_M, FALSE, UNCLEAR))
+    return _Judgement(truth, np.maximum(0.0, off - radius))

@@ -1,0 +1,128 @@
+"""The words: what everything in the scenes is called, what colours it shows, and what is absent from all of them.
+
+The data is one reviewed file, ``vocabulary.json``; each entry has a line that says why. Names serve two purposes: a
+reference is grounded only in what bears the name, and an absent thing must be absent under every name a person might use.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from .errors import NotFoundError, choices
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Word:
+    """A kind of thing that occurs in the scenes.
+
+    Attributes:
+        category: LIBERO's category.
+        noun: What instructions call it.
+        also: Every other noun, synonym or hypernym, that a person might use for it.
+        adjectives: Adjectives that instructions use for it.
+        colours_seen: Every colour that a person could see on it.
+        rests_on: How things are put onto it: ``on`` or ``on top of``.
+    """
+
+    category: str
+    noun: str
+    also: frozenset[str]
+    adjectives: frozenset[str]
+    colours_seen: frozenset[str]
+    rests_on: str
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Every noun for it."""
+        return self.also | {self.noun}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbsentWord:
+    """An everyday thing that some scenes do not hold.
+
+    Attributes:
+        noun: What instructions call it.
+        also: Every other noun for it.
+        role: What an instruction could do with it: ``movable``, ``surface``, ``hollow`` or ``appliance``.
+    """
+
+    noun: str
+    also: frozenset[str]
+    role: str
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Every noun for it."""
+        return self.also | {self.noun}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ordinal:
+    """Which part of a row a word picks.
+
+    Attributes:
+        rank: From the top, from 0; negative counts from the bottom.
+        row_length: The word makes sense only in a row of this length; None for any.
+    """
+
+    rank: int
+    row_length: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vocabulary:
+    """All words. ``present`` is keyed by LIBERO category, the others by the word itself."""
+
+    present: dict[str, Word]
+    absent: dict[str, AbsentWord]
+    colours: tuple[str, ...]
+    ordinals: dict[str, Ordinal]
+
+    def word(self, category: str) -> Word:
+        """The word for a LIBERO category.
+
+        Raises:
+            NotFoundError: The vocabulary does not have it yet.
+        """
+        if category not in self.present:
+            raise NotFoundError(
+                f"toolkit/vocabulary.json has no category '{category}': add it {choices(category, sorted(self.present))}"
+            )
+        return self.present[category]
+
+    def names_of(self, noun: str) -> frozenset[str]:
+        """Every name that must be absent for the noun to be absent: its own and its synonyms."""
+        return self.absent[noun].names if noun in self.absent else frozenset({noun})
+
+
+@functools.cache
+def load_vocabulary() -> Vocabulary:
+    """Read the packaged vocabulary."""
+    text = resources.files(__package__).joinpath("vocabulary.json").read_text(encoding="utf-8")
+    data: dict[str, Any] = json.loads(text)
+    return Vocabulary(
+        present={
+            category: Word(
+                category=category,
+                noun=entry["noun"],
+                also=frozenset(entry["also"]),
+                adjectives=frozenset(entry["adjectives"]),
+                colours_seen=frozenset(entry["colours_seen"]),
+                rests_on=entry["rests_on"],
+            )
+            for category, entry in data["present"].items()
+        },
+        absent={
+            noun: AbsentWord(noun=noun, also=frozenset(entry["also"]), role=entry["role"])
+            for noun, entry in data["absent"].items()
+        },
+        colours=tuple(data["colours"]),
+        ordinals={
+            word: Ordinal(rank=entry["rank"], row_length=entry.get("of")) for word, entry in data["ordinals"].items()
+        },
+    )
