@@ -88,11 +88,11 @@ class SceneFacts:
 
     def gap_m(self, i: int, j: int) -> Array:
         """Distance between the bounding boxes of two entities in every state, 0 where they overlap, shape (S,)."""
-        return np.linalg.norm(self._box_gaps(i, j), axis=1)
+        return np.asarray(np.linalg.norm(self._box_gaps(i, j), axis=1))
 
     def horizontal_gap_m(self, i: int, j: int) -> Array:
         """The same, seen from above, shape (S,)."""
-        return np.linalg.norm(self._box_gaps(i, j)[:, :2], axis=1)
+        return np.asarray(np.linalg.norm(self._box_gaps(i, j)[:, :2], axis=1))
 
     def _box_gaps(self, i: int, j: int) -> Array:
         low_i, high_i = self.box_m[:, i, 0], self.box_m[:, i, 1]

@@ -86,8 +86,8 @@ class PoseController:
         ctrl_range = model.actuator_ctrlrange[arm.gripper_actuators]
         self._finger_bias = 0.5 * (ctrl_range[:, 1] + ctrl_range[:, 0])
         self._finger_weight = 0.5 * (ctrl_range[:, 1] - ctrl_range[:, 0])
-        self._goal_pos = np.zeros(3)
-        self._goal_ori = np.eye(3)
+        self._goal_pos: Array = np.zeros(3)
+        self._goal_ori: Array = np.eye(3)
         self._finger_command = np.zeros(2)
 
     @property

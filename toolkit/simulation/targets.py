@@ -105,7 +105,7 @@ def opening_direction(scene: Scene, joint: int) -> Array:
 
 
 def body_box(scene: Scene, body: str) -> tuple[Array, Array]:
-    """Corners of the smallest upright box around a body's collision geoms: lowest and highest, in m, shape (3,) each."""
+    """Lowest and highest corner of the upright box around a body's collision geoms, in m, shape (3,) each."""
     geoms = _collision_geoms(scene, int(scene.model.body(body).id))
     centres, extents = _box_centres(scene, geoms), _box_extents(scene, geoms)
     return (centres - extents).min(axis=0), (centres + extents).max(axis=0)
@@ -139,7 +139,7 @@ def _box_centres(scene: Scene, geoms: list[int]) -> Array:
 
 def _box_extents(scene: Scene, geoms: list[int]) -> Array:
     rotations = np.array(scene.data.geom_xmat[geoms]).reshape(-1, 3, 3)
-    return np.einsum("gij,gj->gi", np.abs(rotations), scene.model.geom_aabb[geoms, 3:])
+    return np.asarray(np.einsum("gij,gj->gi", np.abs(rotations), scene.model.geom_aabb[geoms, 3:]))
 
 
 def _is_drawer(region: str, fixtures: dict[str, str]) -> bool:
