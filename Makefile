@@ -1,0 +1,57 @@
+# Targets for users and contributors; `make` alone lists them.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/installed
+TYPECHECK := build/typecheck
+# What the import package is made of: the repository root's modules and its folders that are packages.
+PACKAGE_PARTS = $(wildcard *.py) py.typed $(patsubst %/__init__.py,%,$(wildcard */__init__.py))
+
+.PHONY: help setup demo test test-all lint format check bench constraints clean
+
+help: ## list the targets
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+
+setup: $(INSTALLED) ## create .venv and install everything, with pinned versions
+
+$(INSTALLED): pyproject.toml constraints.txt .ci/setup
+	@.ci/setup $(VENV)
+	@touch $@
+
+demo: setup ## run the demonstration and write its report to demo/
+	$(BIN)/conflictvla demo --out demo
+
+test: setup ## run the tests but for the exhaustive ones
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
+
+test-all: setup ## run every test
+	$(BIN)/pytest -n 2 --dist worksteal
+
+lint: setup ## check style, types and the order of the floors
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	@# A clone's folder may have any name, so mypy reads the package through links that bear the right one.
+	@rm -rf $(TYPECHECK) && mkdir -p $(TYPECHECK)/conflictvla
+	@for part in $(PACKAGE_PARTS); do ln -s "$(CURDIR)/$$part" "$(TYPECHECK)/conflictvla/$$part"; done
+	MYPYPATH=$(TYPECHECK) $(BIN)/mypy -p conflictvla -p tests | sed 's#$(TYPECHECK)/conflictvla/##'
+	$(BIN)/lint-imports
+
+format: setup ## let ruff fix and format what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+check: lint test ## what CI runs
+
+bench: setup ## measure, and write build/benchmarks.json
+	$(BIN)/pytest -n 0 -o python_files='bench_*.py' tests/benchmarks
+
+constraints: setup ## resolve constraints.txt anew, keeping pins that still fit
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.12 --all-extras pyproject.toml \
+	  --no-header --no-annotate --no-emit-index-url --no-emit-find-links --output-file constraints.txt
+
+clean: ## remove the environment and all that was built
+	rm -rf $(VENV) build dist demo conflictvla.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
