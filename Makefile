@@ -38,7 +38,7 @@ lint: setup ## check style, types and the order of the floors
 	@rm -rf $(TYPECHECK) && mkdir -p $(TYPECHECK)/conflictvla
 	@for part in $(PACKAGE_PARTS); do ln -s "$(CURDIR)/$$part" "$(TYPECHECK)/conflictvla/$$part"; done
 	MYPYPATH=$(TYPECHECK) $(BIN)/mypy -p conflictvla -p tests | sed 's#$(TYPECHECK)/conflictvla/##'
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 
 format: setup ## let ruff fix and format what it can
 	$(BIN)/ruff check --fix .
