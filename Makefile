@@ -37,7 +37,7 @@ lint: setup ## check style, types and the order of the floors
 	@# A clone's folder may have any name, so mypy reads the package through links that bear the right one.
 	@rm -rf $(TYPECHECK) && mkdir -p $(TYPECHECK)/conflictvla
 	@for part in $(PACKAGE_PARTS); do ln -s "$(CURDIR)/$$part" "$(TYPECHECK)/conflictvla/$$part"; done
-	MYPYPATH=$(TYPECHECK) $(BIN)/mypy -p conflictvla -p tests | sed 's#$(TYPECHECK)/conflictvla/##'
+	MYPYPATH=$(TYPECHECK) $(BIN)/mypy --cache-dir build/mypy_cache -p conflictvla -p tests | sed 's#$(TYPECHECK)/conflictvla/##'
 	$(BIN)/lint-imports --no-logo
 
 format: setup ## let ruff fix and format what it can

@@ -1,0 +1,59 @@
+"""What several folders of tests share."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+BUILD = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
+
+
+@pytest.fixture(scope="session")
+def working_tree() -> list[Path]:
+    """Files of the working tree that git does not ignore, relative to the repository."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    return [Path(name) for name in listed.stdout.split("\0") if name and (REPOSITORY / name).is_file()]
+
+
+@pytest.fixture(scope="session")
+def wheel(working_tree: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel that the working tree gives, built without a network."""
+    # From a copy: setuptools takes up whatever an earlier build left in the source tree.
+    source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
+    for path in working_tree:
+        (source / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(REPOSITORY / path, source / path)
+    command = [sys.executable, "-c", BUILD, str(out)]
+    built = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    return next(out.glob("*.whl"))
+
+
+@pytest.fixture
+def new_venv(tmp_path: Path) -> Callable[..., Path]:
+    """A function that installs requirements into an environment of its own and returns its interpreter.
+
+    Skips the test where no package index can be reached.
+    """
+
+    def create(*requirements: str, dependencies: bool = True) -> Path:
+        uv = str(Path(sys.executable).with_name("uv"))
+        folder = tmp_path / "venv"
+        python = folder / "bin" / "python"
+        if not python.exists():
+            subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, str(folder)], check=True)
+        options = ["--quiet", "--python", str(python), "--constraint", str(REPOSITORY / "constraints.txt")]
+        options += [] if dependencies else ["--no-deps"]
+        install = [uv, "pip", "install", *options, *requirements]
+        result = subprocess.run(install, capture_output=True, text=True, check=False)
+        if "Failed to fetch" in result.stderr or "network connectivity is disabled" in result.stderr:
+            pytest.skip("no package index can be reached")
+        assert result.returncode == 0, result.stderr
+        return python
+
+    return create
