@@ -1,0 +1,218 @@
+"""Tests beside the tables: does the conflict change the outcome, and does the premise-check prompt change anything?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..toolkit.records import Prompt
+from .aggregation import base_task_clusters, groups_of, success
+from .measures import PROCESS_NAMES
+from .measures.outcome import mean_of_defined
+from .measures.process import persistence_curve
+from .statistics import cluster_intervals, false_discovery, generator, mcnemar, selectivity, sign_flip_p
+
+FloatArray = npt.NDArray[np.float64]
+
+PERSISTENCE_LEVELS: FloatArray = np.arange(21) / 20
+"""Thresholds of the failed-persistence curve, for TAR and for Early20 alike."""
+
+OUTCOME_SCHEMA = pa.schema(
+    [
+        ("policy", pa.string()),
+        ("prompt", pa.string()),
+        ("reference_only", pa.int64()),
+        ("conflict_only", pa.int64()),
+        ("p", pa.float64()),
+        ("q", pa.float64()),
+        ("n", pa.int64()),
+    ]
+)
+
+PROMPT_SCHEMA = pa.schema(
+    [
+        ("policy", pa.string()),
+        ("measure", pa.string()),
+        ("P0", pa.float64()),
+        ("P1", pa.float64()),
+        ("difference", pa.float64()),
+        ("difference_lo", pa.float64()),
+        ("difference_hi", pa.float64()),
+        ("p", pa.float64()),
+        ("q", pa.float64()),
+        ("n", pa.int64()),
+    ]
+)
+
+ABSTENTION_SCHEMA = pa.schema(
+    [
+        ("policy", pa.string()),
+        ("prompt", pa.string()),
+        ("conflict", pa.float64()),
+        ("conflict_lo", pa.float64()),
+        ("conflict_hi", pa.float64()),
+        ("reference", pa.float64()),
+        ("reference_lo", pa.float64()),
+        ("reference_hi", pa.float64()),
+        ("n", pa.int64()),
+    ]
+)
+
+UNDEFINED_SCHEMA = pa.schema(
+    [
+        ("policy", pa.string()),
+        ("prompt", pa.string()),
+        ("measure", pa.string()),
+        ("reason", pa.string()),
+        ("n", pa.int64()),
+    ]
+)
+
+
+def outcome_tests(pairs: pa.Table) -> pa.Table:
+    """Exact McNemar test of y+ against y-, a row for each policy and prompt condition.
+
+    Returns:
+        ``reference_only`` and ``conflict_only`` count discordant pairs, ``q`` is ``p`` adjusted over the table.
+    """
+    rows = []
+    for group in groups_of(pairs, None, primary_only=False):
+        chosen = pairs.take(pa.array(group.rows))
+        test = mcnemar(success(chosen, "reference"), success(chosen, "conflict"))
+        rows.append(
+            {
+                "policy": group.policy,
+                "prompt": group.prompt,
+                "reference_only": test.reference_only,
+                "conflict_only": test.conflict_only,
+                "p": test.p,
+                "n": chosen.num_rows,
+            }
+        )
+    return _with_false_discovery(rows, OUTCOME_SCHEMA)
+
+
+def prompt_effect(pairs: pa.Table) -> pa.Table:
+    """P1 - P0 of each measure and the selectivity, over cases and initial states rolled out under both prompts.
+
+    Returns:
+        A row for each policy and measure: both means, their difference with its interval over base tasks, and the
+        p-value of a paired sign-flip permutation test, with ``q`` adjusted over the table. ``n`` counts what is
+        compared: for a process measure the pairs where it is defined under both prompts. A policy with one prompt
+        has no row.
+    """
+    rows = []
+    for policy in sorted(set(pairs["policy"].to_pylist())):
+        both = _under_both_prompts(pairs.filter(pc.equal(pairs["policy"], policy)))
+        if both.num_rows:
+            rows += _prompt_rows(policy, both)
+    return _with_false_discovery(rows, PROMPT_SCHEMA)
+
+
+def abstention(pairs: pa.Table) -> pa.Table:
+    """Share of rollouts whose arm is at rest until the end without having reached the goal (supplementary).
+
+    Returns:
+        A row for each policy and prompt condition: under conflict, and in the reference rollouts of the same pairs,
+        where it is over-refusal or failure.
+    """
+    clusters = base_task_clusters(pairs)
+    rows = []
+    for group in groups_of(pairs, None, primary_only=False):
+        chosen = pairs.take(pa.array(group.rows))
+        arms = ("conflict", "reference")
+        ratios = [mean_of_defined(chosen[f"{arm}_stops"].to_numpy().astype(np.float64)) for arm in arms]
+        row: dict[str, Any] = {"policy": group.policy, "prompt": group.prompt, "n": chosen.num_rows}
+        for arm, interval in zip(arms, cluster_intervals(ratios, clusters[group.rows], generator()), strict=True):
+            row |= {arm: interval.value, f"{arm}_lo": interval.low, f"{arm}_hi": interval.high}
+        rows.append(row)
+    return pa.Table.from_pylist(rows, schema=ABSTENTION_SCHEMA)
+
+
+def undefined_counts(pairs: pa.Table) -> pa.Table:
+    """How many pairs lack a process measure, and why: a row for each policy, prompt condition and reason."""
+    missing = pairs.filter(pc.is_valid(pairs["TAR_undefined"]))
+    counts = missing.group_by(["policy", "prompt", "TAR_undefined"]).aggregate([([], "count_all")])
+    counts = counts.sort_by([("policy", "ascending"), ("prompt", "ascending"), ("TAR_undefined", "ascending")])
+    rows = [
+        {
+            "policy": row["policy"],
+            "prompt": row["prompt"],
+            "measure": "TAR",
+            "reason": row["TAR_undefined"],
+            "n": row["count_all"],
+        }
+        for row in counts.to_pylist()
+    ]
+    return pa.Table.from_pylist(rows, schema=UNDEFINED_SCHEMA)
+
+
+def failed_persistence(pairs: pa.Table, policy: str) -> FloatArray:
+    """Share of a policy's qualified failures with TAR >= x and Early20 >= y, over ``PERSISTENCE_LEVELS`` (both axes).
+
+    Args:
+        pairs: A table with ``PAIR_COLUMNS``.
+        policy: As in its ``policy`` column; P0 counts, or P1 where there is no other.
+
+    Returns:
+        Shape (21, 21), TAR along the first axis; NaN where the policy has no qualified failure with a defined TAR.
+    """
+    for group in groups_of(pairs.filter(pc.equal(pairs["policy"], policy)), None, primary_only=True):
+        chosen = pairs.filter(pc.equal(pairs["policy"], policy)).take(pa.array(group.rows))
+        failed = chosen.filter(pa.array(success(chosen, "reference") & ~success(chosen, "conflict")))
+        return persistence_curve(failed["TAR"].to_numpy(), failed["Early20_TS"].to_numpy(), PERSISTENCE_LEVELS)
+    return np.full((len(PERSISTENCE_LEVELS), len(PERSISTENCE_LEVELS)), np.nan)
+
+
+def _under_both_prompts(pairs: pa.Table) -> pa.Table:
+    """One row for each case, initial state and seed that has a pair under P0 and one under P1 (columns ``*_P1``)."""
+    keys = ["suite", "base_task", "case_id", "init_state", "seed"]
+    measured = [*keys, "reference_success", "conflict_success", *PROCESS_NAMES]
+    p0, p1 = (pairs.filter(pc.equal(pairs["prompt"], prompt.value)).select(measured) for prompt in Prompt)
+    joined = p0.join(p1, keys=keys, right_suffix="_P1", join_type="inner")
+    return joined.sort_by([(key, "ascending") for key in keys])
+
+
+def _prompt_rows(policy: str, both: pa.Table) -> list[dict[str, Any]]:
+    clusters = base_task_clusters(both)
+    values = {
+        name: (both[column].to_numpy().astype(np.float64), both[f"{column}_P1"].to_numpy().astype(np.float64))
+        for name, column in [
+            ("PCSR", "reference_success"),
+            ("RGSR", "conflict_success"),
+            *zip(PROCESS_NAMES, PROCESS_NAMES, strict=True),
+        ]
+    }
+    rows = []
+    for name, (p0, p1) in values.items():
+        row: dict[str, Any] = {"policy": policy, "measure": name}
+        defined = np.isfinite(p0) & np.isfinite(p1)
+        if defined.any():
+            row |= {"P0": float(p0[defined].mean()), "P1": float(p1[defined].mean())}
+        else:
+            row |= {"P0": float("nan"), "P1": float("nan")}
+        rows.append(row | _difference((p1 - p0)[defined], clusters[defined]))
+    (reference_p0, reference_p1), (conflict_p0, conflict_p1) = values["PCSR"], values["RGSR"]
+    selective = selectivity(reference_p0, conflict_p0, reference_p1, conflict_p1)
+    no_level = {"P0": float("nan"), "P1": float("nan")}
+    return [*rows, {"policy": policy, "measure": "selectivity"} | no_level | _difference(selective, clusters)]
+
+
+def _difference(differences: FloatArray, clusters: npt.NDArray[np.int64]) -> dict[str, Any]:
+    (interval,) = cluster_intervals([mean_of_defined(differences)], clusters, generator())
+    return {
+        "difference": interval.value,
+        "difference_lo": interval.low,
+        "difference_hi": interval.high,
+        "p": sign_flip_p(differences, clusters, generator()),
+        "n": len(differences),
+    }
+
+
+def _with_false_discovery(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
+    adjusted = false_discovery(np.array([row["p"] for row in rows], np.float64))
+    return pa.Table.from_pylist([row | {"q": float(q)} for row, q in zip(rows, adjusted, strict=True)], schema=schema)

@@ -1,0 +1,168 @@
+"""Score tables for people: percent with one decimal and the interval beside it, in the terminal or as markdown."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from .measures import MEASURES, PROCESS_NAMES, Measure
+from .scores import Scores
+
+TITLES = {
+    "overall": "Overall",
+    "family": "By conflict family",
+    "level": "By structural level",
+    "suite": "By suite",
+    "prompt": "By prompt condition",
+    "qualified": "Capability-qualified failures: reference succeeds, conflict does not",
+}
+
+UNDEFINED = "–"
+"""Printed where a value is undefined: never a zero."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """A measure as text.
+
+    Attributes:
+        value: Percent with one decimal, such as ``71.1``, or a dash.
+        interval: Its 95% interval in the same form, such as ``68.2–74.0``; empty where undefined.
+        short_interval: The interval in whole percent, such as ``68–74``, for narrow places; empty where undefined.
+    """
+
+    value: str
+    interval: str
+    short_interval: str
+
+
+def percent(fraction: float, decimals: int = 1) -> str:
+    """A fraction in percent; a dash where it is NaN.
+
+    >>> percent(0.7114)
+    '71.1'
+    """
+    # Adding zero turns a rounded -0.0 into 0.0.
+    return UNDEFINED if math.isnan(fraction) else f"{round(100 * fraction, decimals) + 0.0:.{decimals}f}"
+
+
+def cell(row: dict[str, Any], name: str) -> Cell:
+    """One measure of a table row as text."""
+    low, high = row[f"{name}_lo"], row[f"{name}_hi"]
+    value = percent(row[name])
+    if math.isnan(low):
+        return Cell(value=value, interval="", short_interval="")
+    return Cell(
+        value=value,
+        interval=f"{percent(low)}–{percent(high)}",
+        short_interval=f"{percent(low, 0)}–{percent(high, 0)}",
+    )
+
+
+def arrow(measure: Measure) -> str:
+    """Points towards the clearer response to an invalid premise, and for PCSR towards competence."""
+    return "↑" if measure.higher_is_better else "↓"
+
+
+def shown_measures(by: str) -> tuple[Measure, ...]:
+    """Measures worth a column: among qualified failures the outcomes are fixed by construction, except FR."""
+    if by != "qualified":
+        return MEASURES
+    return tuple(measure for measure in MEASURES if measure.name in (*PROCESS_NAMES, "FR"))
+
+
+def group_column(by: str) -> str | None:
+    """The column that tells the rows of one policy apart; None where it has one row."""
+    return None if by in ("overall", "qualified") else by
+
+
+def rich_table(scores: Scores, by: str = "overall") -> Table:
+    """One score table for the terminal, intervals dimmed under the values; it fits 80 columns.
+
+    Raises:
+        NotFoundError: If there is no such grouping.
+    """
+    measures, group = shown_measures(by), group_column(by)
+    table = Table(
+        title=f"[bold]{TITLES[by]}[/bold] [dim]({_conditions(scores, by)})[/dim]" if by in TITLES else None,
+        caption=_caption(scores),
+        title_justify="left",
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+    )
+    table.add_column(group or "policy", min_width=10, overflow="fold")
+    for measure in measures:
+        table.add_column(f"{measure.symbol}\n{arrow(measure)}", justify="right", no_wrap=True)
+    table.add_column("n", justify="right", no_wrap=True)
+    for policy, rows in groupby(scores.table(by).to_pylist(), key=lambda row: str(row["policy"])):
+        if group is not None:
+            table.add_section()
+            table.add_row(f"[bold]{escape(policy)}[/bold]")
+        for row in rows:
+            cells = [cell(row, measure.name) for measure in measures]
+            texts = [f"{part.value}\n[dim]{part.short_interval}[/dim]" for part in cells]
+            table.add_row(escape(str(row[group or "policy"])), *texts, str(row["n"]))
+    return table
+
+
+def print_table(scores: Scores, by: str = "overall", console: Console | None = None) -> None:
+    """Print one score table.
+
+    Args:
+        scores: What to show.
+        by: As for ``Scores.table``.
+        console: Where to; the terminal by default.
+
+    Raises:
+        NotFoundError: If there is no such grouping.
+    """
+    (console or Console()).print(rich_table(scores, by))
+
+
+def markdown_table(scores: Scores, by: str = "overall") -> str:
+    """One score table as GitHub markdown, in percent: ``71.1 (68.2–74.0)``.
+
+    Raises:
+        NotFoundError: If there is no such grouping.
+    """
+    measures, group = shown_measures(by), group_column(by)
+    keys = ["policy", "prompt"] + ([group] if group not in (None, "prompt") else [])
+    lines = [
+        _line([*map(str, keys), *(f"{measure.symbol} {arrow(measure)}" for measure in measures), "n"]),
+        _line(["---"] * len(keys) + ["---:"] * (len(measures) + 1)),
+    ]
+    for row in scores.table(by).to_pylist():
+        cells = [cell(row, measure.name) for measure in measures]
+        texts = [f"{part.value} ({part.interval})" if part.interval else part.value for part in cells]
+        lines.append(_line([*(str(row[key]) for key in keys), *texts, str(row["n"])]))
+    return "\n".join(lines) + "\n"
+
+
+def _conditions(scores: Scores, by: str) -> str:
+    """Under which prompt condition the rows are; named per policy where they differ."""
+    condition = dict(zip(*(scores.table(by)[name].to_pylist() for name in ("policy", "prompt")), strict=True))
+    if by == "prompt" or not condition:
+        return "percent"
+    if len(set(condition.values())) == 1:
+        return f"percent, {next(iter(condition.values()))}"
+    return "percent, " + ", ".join(f"{escape(policy)} {prompt}" for policy, prompt in condition.items())
+
+
+def _caption(scores: Scores) -> str:
+    protocol = scores.provenance.protocol_version
+    text = f"95% intervals over base tasks; protocol {protocol}; {scores.pairs.num_rows} pairs scored"
+    refused = ", ".join(f"{field} {count}" for field, count in scores.refusals_by_field().items())
+    return f"{text}, {len(scores.refusals)} refused ({escape(refused)})" if refused else text
+
+
+def _line(cells: list[str]) -> str:
+    return "| " + " | ".join(text.replace("|", "\\|") for text in cells) + " |"
