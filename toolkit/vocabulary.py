@@ -26,6 +26,9 @@ class Word:
         adjectives: Adjectives that instructions use for it.
         colours_seen: Every colour that a person could see on it.
         rests_on: How things are put onto it: ``on`` or ``on top of``.
+        surface: Whether one would naturally put things onto it.
+        opens_in_life: Whether such a thing opens in daily life, though the simulator's does not (a corked bottle).
+        countable: Whether one would say "two of them" or "the red one".
     """
 
     category: str
@@ -34,6 +37,9 @@ class Word:
     adjectives: frozenset[str]
     colours_seen: frozenset[str]
     rests_on: str
+    surface: bool
+    opens_in_life: bool
+    countable: bool
 
     @property
     def names(self) -> frozenset[str]:
@@ -114,6 +120,9 @@ def load_vocabulary() -> Vocabulary:
                 adjectives=frozenset(entry["adjectives"]),
                 colours_seen=frozenset(entry["colours_seen"]),
                 rests_on=entry["rests_on"],
+                surface=entry["surface"],
+                opens_in_life=entry["opens_in_life"],
+                countable=entry["countable"],
             )
             for category, entry in data["present"].items()
         },

@@ -28,7 +28,7 @@ def check(plan: Plan, facts: SceneFacts, vocabulary: Vocabulary | None = None) -
     """
     words = vocabulary or load_vocabulary()
     found = (
-        *instruction_findings(plan, len(facts.init_states)),
+        *instruction_findings(plan, facts, words),
         *grounding_findings(plan, facts, words),
         *spatial_findings(plan, facts, words),
         *physical_findings(plan, facts, words),

@@ -1,17 +1,20 @@
 """Instruction premises: the steps and constraints can all be met, judged from the words alone.
 
 Each step has effects, each constraint forbids some: a constraint that forbids an effect of a step of the same plan
-contradicts it. Nothing here looks at the scene.
+contradicts it. Of the scene only one thing is asked, which a listener knows of furniture in general: whether a place is
+fixed. A bowl can stand on a plate and, with the plate, on the stove; it cannot stand on the stove and the cabinet.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..facts import SceneFacts
 from ..plan import Constraint, Demand, Plan, Reference, Relation, Step, Verb
 from ..records import Family
+from ..vocabulary import Vocabulary
 from .finding import Finding
-from .grounding import phrase
+from .grounding import named, phrase
 
 STATE_AFTER = {Verb.OPEN: "open", Verb.CLOSE: "closed", Verb.TURN_ON: "on", Verb.TURN_OFF: "off"}
 STATE_KEPT = {
@@ -24,13 +27,14 @@ OPPOSITE = {"open": "closed", "closed": "open", "on": "off", "off": "on"}
 HOLDS_THINGS = (Relation.ON, Relation.IN)
 
 
-def instruction_findings(plan: Plan, states: int) -> Iterator[Finding]:
-    """Findings about every constraint that contradicts a step. ``states`` is only reported, never looked at."""
+def instruction_findings(plan: Plan, facts: SceneFacts, words: Vocabulary) -> Iterator[Finding]:
+    """Findings about every constraint that contradicts a step."""
+    states = len(facts.init_states)
     for step in plan.steps:
         for constraint in step.constraints:
             for index, other in enumerate(plan.steps):
                 reason = _contradiction(constraint, other, last_for_object=_is_last_move(plan, index))
-                if reason:
+                if reason and not _places_can_stack(constraint, other, facts, words):
                     yield Finding(
                         family=Family.INSTRUCTION,
                         premise=f"compatible({effect(other)}, {_demand(constraint)})",
@@ -53,6 +57,14 @@ def _demand(constraint: Constraint) -> str:
     if constraint.landmark is None:
         return f"{constraint.demand}({phrase(constraint.subject)})"
     return f"{constraint.demand}({phrase(constraint.subject)}, {constraint.relation}, {phrase(constraint.landmark)})"
+
+
+def _places_can_stack(constraint: Constraint, step: Step, facts: SceneFacts, words: Vocabulary) -> bool:
+    """Whether a thing could be at both places at once because one of them can be put onto the other."""
+    if constraint.demand is not Demand.ALSO_AT or constraint.landmark is None or step.destination is None:
+        return False
+    places = (*named(constraint.landmark, facts, words), *named(step.destination, facts, words))
+    return any(facts.entities[place].movable for place in places)
 
 
 def _is_last_move(plan: Plan, index: int) -> bool:
@@ -98,6 +110,9 @@ def _end_contradiction(constraint: Constraint, step: Step, obj: Reference, desti
 def _state_contradiction(constraint: Constraint, step: Step) -> str | None:
     kept = STATE_KEPT.get(constraint.demand)
     after = STATE_AFTER[step.verb]
+    slides = step.verb in (Verb.OPEN, Verb.CLOSE)
+    if constraint.demand is Demand.STAY and slides and constraint.subject.bare == step.object.bare:
+        return f"the {step.object.noun} must move to become {after}, and must not be moved"
     if kept == OPPOSITE[after] and constraint.subject.bare == step.object.bare:
         return f"the {step.object.noun} must become {after}, and must stay {kept}"
     return None

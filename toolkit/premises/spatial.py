@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -42,9 +42,21 @@ class _Judgement:
 
 def spatial_findings(plan: Plan, facts: SceneFacts, words: Vocabulary) -> Iterator[Finding]:
     """Findings about every claim of the plan whose noun phrases are grounded."""
-    for reference in plan.references():
-        for claim in reference.claims:
-            yield from _claim_findings(reference, claim, facts, words)
+    moved: set[str] = set()
+    for step in plan.steps:
+        for reference in Plan(steps=(step,)).references():
+            for claim in reference.claims:
+                for finding in _claim_findings(reference, claim, facts, words):
+                    yield _after_moves(finding, reference, claim, moved)
+        if step.destination is not None:
+            moved.add(step.object.noun)
+
+
+def _after_moves(finding: Finding, reference: Reference, claim: Claim, moved: set[str]) -> Finding:
+    """What an earlier step has moved may by then be where the claim says: no longer beyond dispute."""
+    if moved.isdisjoint({reference.noun, *(landmark.noun for landmark in claim.landmarks)}):
+        return finding
+    return replace(finding, violated=0, unclear=finding.states)
 
 
 def claim_premise(reference: Reference, claim: Claim) -> str:

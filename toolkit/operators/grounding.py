@@ -1,0 +1,117 @@
+"""Object-grounding operators: noun phrases that pick out nothing in the scene."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ..plan import Reference, Relation, Step, Verb
+from ..records import Family
+from .edit import Operator
+from .surroundings import Surroundings
+
+
+def absent_object(step: Step, around: Surroundings) -> Iterator[Step]:
+    """Act on something that is not there."""
+    roles = ("movable",) if step.verb in (Verb.PUT, Verb.PUSH) else ("appliance",)
+    if step.object.of is None:
+        for absent in around.absent(*roles):
+            yield replace(step, object=absent)
+
+
+def absent_whole(step: Step, around: Surroundings) -> Iterator[Step]:
+    """Act on a part of something that is not there."""
+    if step.object.of is not None:
+        for absent in around.absent("appliance"):
+            if absent.noun == "fridge":  # of the absent things the only one that has drawers
+                yield replace(step, object=replace(step.object, of=absent))
+
+
+def absent_destination(step: Step, around: Surroundings) -> Iterator[Step]:
+    """Bring it to something that is not there."""
+    roles = {Relation.ON: "surface", Relation.IN: "hollow", Relation.IN_FRONT_OF: "appliance"}
+    if step.destination is not None and step.relation in roles:
+        for absent in around.absent(roles[step.relation]):
+            yield replace(step, destination=absent)
+
+
+def other_colour(step: Step, around: Surroundings) -> Iterator[Step]:
+    """Act on a variant in a colour that is not there."""
+    for reference in _coloured(step.object, around):
+        yield replace(step, object=reference)
+
+
+def other_colour_destination(step: Step, around: Surroundings) -> Iterator[Step]:
+    """Bring it to a variant in a colour that is not there."""
+    if step.destination is not None:
+        for reference in _coloured(step.destination, around):
+            yield replace(step, destination=reference)
+
+
+def too_many(step: Step, around: Surroundings) -> Iterator[Step]:
+    """Act on more of a kind than there are."""
+    if step.object.of is None and step.object.ordinal is None and around.countable(step.object.noun):
+        for count in (2, 3):
+            yield replace(step, object=replace(step.object, count=count))
+
+
+def absent_part(step: Step, around: Surroundings) -> Iterator[Step]:
+    """Act on a drawer beyond the last."""
+    if step.object.ordinal is not None:
+        for ordinal in ("fourth", "fifth", "sixth"):
+            whole = step.object.of or around.drawers()[0].of
+            yield replace(step, object=replace(step.object, ordinal=ordinal, of=whole))
+
+
+def absent_part_destination(step: Step, around: Surroundings) -> Iterator[Step]:
+    """Bring it to a drawer beyond the last."""
+    if step.destination is not None and step.destination.ordinal is not None:
+        for ordinal in ("fourth", "fifth", "sixth"):
+            whole = step.destination.of or around.drawers()[0].of
+            yield replace(step, destination=replace(step.destination, ordinal=ordinal, of=whole))
+
+
+def _coloured(reference: Reference, around: Surroundings) -> Iterator[Reference]:
+    """The reference in every unseen colour; a part is coloured by its whole."""
+    if reference.adjective is not None:
+        return
+    if reference.of is not None:
+        for whole in _coloured(reference.of, around):
+            yield replace(reference, of=whole)
+        return
+    if reference.ordinal is None and reference.noun not in around.words.absent and around.countable(reference.noun):
+        for colour in around.unseen_colours(reference.noun):
+            yield replace(reference, adjective=colour)
+
+
+ABSENT_OBJECT = Operator(name="absent_object", family=Family.GROUNDING, edit=absent_object)
+ABSENT_WHOLE = Operator(name="absent_whole", family=Family.GROUNDING, edit=absent_whole)
+ABSENT_DESTINATION = Operator(name="absent_destination", family=Family.GROUNDING, edit=absent_destination)
+OTHER_COLOUR = Operator(name="other_colour", family=Family.GROUNDING, edit=other_colour)
+OTHER_COLOUR_DESTINATION = Operator(
+    name="other_colour_destination", family=Family.GROUNDING, edit=other_colour_destination
+)
+TOO_MANY = Operator(name="too_many", family=Family.GROUNDING, edit=too_many)
+ABSENT_PART = Operator(name="absent_part", family=Family.GROUNDING, edit=absent_part)
+ABSENT_PART_DESTINATION = Operator(
+    name="absent_part_destination", family=Family.GROUNDING, edit=absent_part_destination
+)
+
+ATOMIC = (
+    ABSENT_OBJECT,
+    ABSENT_WHOLE,
+    ABSENT_DESTINATION,
+    OTHER_COLOUR,
+    OTHER_COLOUR_DESTINATION,
+    TOO_MANY,
+    ABSENT_PART,
+    ABSENT_PART_DESTINATION,
+)
+COMPOUND = (
+    ABSENT_OBJECT.then(ABSENT_DESTINATION),
+    OTHER_COLOUR.then(ABSENT_DESTINATION),
+    ABSENT_OBJECT.then(OTHER_COLOUR_DESTINATION),
+    OTHER_COLOUR.then(TOO_MANY),
+    TOO_MANY.then(ABSENT_DESTINATION),
+    ABSENT_PART.then(OTHER_COLOUR),
+)

@@ -1,0 +1,88 @@
+"""Physical-feasibility operators: things that are there, asked to do what they cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ..plan import Reference, Relation, Step, Verb
+from ..records import Family
+from .edit import Operator
+from .surroundings import Surroundings
+
+
+def fixed_object(step: Step, around: Surroundings) -> Iterator[Step]:
+    """Move something that is fixed in place."""
+    if step.verb not in (Verb.PUT, Verb.PUSH) or step.destination is None or step.relation is Relation.IN:
+        return
+    for thing in around.fixed():
+        if thing.noun != step.destination.noun:
+            yield replace(step, object=thing)
+
+
+def move_fixed_target(step: Step, around: Surroundings) -> Iterator[Step]:
+    """Move the very thing that the task would open or switch, though it is fixed in place."""
+    if step.verb in (Verb.OPEN, Verb.TURN_ON):
+        target = step.object.of or step.object
+        if target.noun in {thing.noun for thing in around.fixed()}:
+            for place in around.surfaces():
+                if place.noun != target.noun:
+                    yield Step(verb=Verb.PUT, object=target, relation=Relation.ON, destination=place)
+
+
+def no_opening(step: Step, around: Surroundings) -> Iterator[Step]:
+    """Put it inside something that has no opening."""
+    if step.verb in (Verb.PUT, Verb.PUSH):
+        for place in around.without_opening():
+            if place.noun != step.object.noun:
+                yield Step(verb=Verb.PUT, object=step.object, relation=Relation.IN, destination=place)
+
+
+def nothing_to_open(step: Step, around: Surroundings) -> Iterator[Step]:
+    """Open something that has neither door nor lid nor drawer."""
+    if step.verb is Verb.OPEN:
+        for thing in around.unopenable():
+            yield replace(step, object=thing)
+
+
+def nothing_to_switch(step: Step, around: Surroundings) -> Iterator[Step]:
+    """Turn on something that has no switch."""
+    if step.verb is Verb.TURN_ON:
+        for thing in around.unswitchable():
+            yield replace(step, object=thing)
+
+
+def fixed_into_small(step: Step, around: Surroundings) -> Iterator[Step]:
+    """Put something fixed in place into something too small for it, or closed."""
+    kept = _fixed_targets(step, around)
+    for thing in kept or around.fixed():
+        for place in (*around.without_opening(), *around.hollows()):
+            if place.noun != thing.noun and (kept or place.noun != step.object.noun or not step.destination):
+                yield Step(verb=Verb.PUT, object=thing, relation=Relation.IN, destination=place)
+
+
+def fixed_into_drawer(step: Step, around: Surroundings) -> Iterator[Step]:
+    """Put something fixed in place into a drawer too small for it."""
+    for thing in _fixed_targets(step, around) or around.fixed():
+        for drawer in around.drawers():
+            if drawer.of is not None and drawer.of.noun != thing.noun:
+                yield Step(verb=Verb.PUT, object=thing, relation=Relation.IN, destination=drawer)
+
+
+def _fixed_targets(step: Step, around: Surroundings) -> list[Reference]:
+    """The fixed things that the step itself is about: a conflict should hit what the task needs."""
+    fixed = {thing.noun for thing in around.fixed()}
+    about = [step.object.of or step.object, step.destination]
+    return [Reference(noun=reference.noun) for reference in about if reference and reference.noun in fixed]
+
+
+FIXED_OBJECT = Operator(name="fixed_object", family=Family.PHYSICAL, edit=fixed_object)
+MOVE_FIXED_TARGET = Operator(name="move_fixed_target", family=Family.PHYSICAL, edit=move_fixed_target)
+NO_OPENING = Operator(name="no_opening", family=Family.PHYSICAL, edit=no_opening)
+NOTHING_TO_OPEN = Operator(name="nothing_to_open", family=Family.PHYSICAL, edit=nothing_to_open)
+NOTHING_TO_SWITCH = Operator(name="nothing_to_switch", family=Family.PHYSICAL, edit=nothing_to_switch)
+FIXED_INTO_SMALL = Operator(name="fixed_into_small", family=Family.PHYSICAL, edit=fixed_into_small)
+FIXED_INTO_DRAWER = Operator(name="fixed_into_drawer", family=Family.PHYSICAL, edit=fixed_into_drawer)
+
+ATOMIC = (FIXED_OBJECT, MOVE_FIXED_TARGET, NO_OPENING, NOTHING_TO_OPEN, NOTHING_TO_SWITCH)
+COMPOUND = (FIXED_INTO_SMALL, FIXED_INTO_DRAWER)
