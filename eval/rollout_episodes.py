@@ -110,6 +110,8 @@ def _check_rows(where: Path, table: pa.Table) -> None:
     for name in table.column_names:
         if name not in nullable:
             _refuse(where, table, pc.is_null(table[name]), name, "is empty")
+    _, number, count = np.unique(table["episode_index"].to_numpy(), return_inverse=True, return_counts=True)
+    _refuse(where, table, pa.chunked_array([count[number] > 1]), "episode_index", "occurs twice")
     for name, allowed in ALLOWED.items():
         unknown = pc.invert(pc.is_in(table[name], value_set=pa.array([*allowed, None], pa.string())))
         _refuse(where, table, unknown, name, f"is none of {', '.join(allowed)}")

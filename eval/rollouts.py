@@ -214,10 +214,12 @@ def _read_dataset(folder: Path, features: Sequence[str]) -> RolloutSet:
     unknown = [name for name in features if name not in FRAME_FEATURES]
     if unknown:
         raise DatasetError(f"no frame feature '{unknown[0]}' (known: {', '.join(FRAME_FEATURES)})")
-    _check_info(folder)
+    info = _read_info(folder)
     episodes = read_episodes(folder)
+    _check_total(folder, "total_episodes", info.total_episodes, len(episodes.length), "meta/episodes")
     frames = read_frames(folder, features)
     order = _frame_order(folder, episodes.episode_index, episodes.length, frames)
+    _check_total(folder, "total_frames", info.total_frames, int(frames.offsets[-1]), "data")
     check_unique(episodes.table["rollout_id"], f"{folder}/meta/episodes")
     return RolloutSet(
         episodes=episodes.table.take(pa.array(order)).select(list(EPISODE_COLUMNS)),
@@ -229,17 +231,37 @@ def _read_dataset(folder: Path, features: Sequence[str]) -> RolloutSet:
     )
 
 
-def _check_info(folder: Path) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Info:
+    """What ``meta/info.json`` promises."""
+
+    total_episodes: int
+    total_frames: int
+
+
+def _read_info(folder: Path) -> _Info:
     file = folder / "meta" / "info.json"
     try:
         info = json.loads(file.read_text(encoding="utf-8"))
         version, fps = str(info["codebase_version"]), float(info["fps"])
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise DatasetError(f"{file}: unreadable, or lacks codebase_version or fps ({error}): record again") from error
+        promised = _Info(total_episodes=int(info["total_episodes"]), total_frames=int(info["total_frames"]))
+    except (OSError, ValueError, TypeError) as error:
+        raise DatasetError(f"{file}: unreadable ({error}): copy it again or record again") from error
+    except KeyError as error:
+        raise DatasetError(f"{file}: {error} is missing: copy it again or record again") from error
     if not version.startswith("v3."):
         raise DatasetError(f"{file}: codebase_version is {version}, not v3.x: convert it with LeRobot's own converter")
     if fps != CONTROL_HZ:
         raise DatasetError(f"{file}: fps is {fps:g}, but the protocol's control rate is {CONTROL_HZ}: record again")
+    return promised
+
+
+def _check_total(folder: Path, name: str, promised: int, found: int, part: str) -> None:
+    if promised != found:
+        raise DatasetError(
+            f"{folder / 'meta' / 'info.json'}: {name} is {promised}, but {part} holds {found}: a file is missing or "
+            "was written later, copy the data set again or record again"
+        )
 
 
 def _frame_order(folder: Path, episode_index: IntArray, length: IntArray, frames: FrameTable) -> IntArray:

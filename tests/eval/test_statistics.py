@@ -1,0 +1,152 @@
+"""Intervals and tests: hand-computed cases, clusters respected, the same bytes from the same seed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from conflictvla.eval.measures.outcome import Ratio, failure_rate, mean_of_defined
+from conflictvla.eval.statistics import (
+    cluster_intervals,
+    false_discovery,
+    generator,
+    mcnemar,
+    selectivity,
+    sign_flip_p,
+)
+
+
+def test_an_interval_resamples_clusters_and_not_pairs() -> None:
+    # Two base tasks of 100 pairs each, all 0 or all 1: a resample is both of one, both of the other, or one of each.
+    values = np.repeat([0.0, 1.0], 100)
+    clusters = np.repeat([0, 1], 100)
+    (interval,) = cluster_intervals([mean_of_defined(values)], clusters, generator())
+    assert (interval.value, interval.low, interval.high) == (0.5, 0.0, 1.0)
+
+
+def test_an_interval_agrees_with_scipy_where_each_pair_is_its_own_cluster() -> None:
+    values = np.random.default_rng(2).beta(2, 1, 300)
+    (interval,) = cluster_intervals([mean_of_defined(values)], np.arange(300), generator())
+    theirs = stats.bootstrap((values,), np.mean, method="percentile", rng=np.random.default_rng(4))
+    assert interval.low == pytest.approx(theirs.confidence_interval.low, abs=2e-3)
+    assert interval.high == pytest.approx(theirs.confidence_interval.high, abs=2e-3)
+
+
+def test_an_interval_covers_the_truth_about_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(9)
+    clusters = np.repeat(np.arange(30), 20)
+    covered = 0
+    for _ in range(200):
+        task_means = rng.normal(0.5, 0.1, 30)
+        values = task_means[clusters] + rng.normal(0, 0.1, len(clusters))
+        (interval,) = cluster_intervals([mean_of_defined(values)], clusters, rng, resamples=500)
+        covered += interval.low <= 0.5 <= interval.high
+    # The percentile bootstrap with 30 clusters is a little narrow; pairs taken as independent would cover about 40 %.
+    assert 175 <= covered <= 198
+
+
+def test_pairs_of_one_base_task_have_no_interval() -> None:
+    (interval,) = cluster_intervals([mean_of_defined(np.array([0.0, 1.0, 1.0]))], np.zeros(3, np.int64), generator())
+    assert interval.value == pytest.approx(2 / 3)
+    assert math.isnan(interval.low)
+    assert math.isnan(interval.high)
+
+
+def test_a_measure_informed_by_one_base_task_has_no_interval() -> None:
+    values = np.array([0.5, 0.7, np.nan, np.nan])
+    (interval,) = cluster_intervals([mean_of_defined(values)], np.array([0, 0, 1, 1]), generator())
+    assert interval.value == pytest.approx(0.6)
+    assert math.isnan(interval.low)
+
+
+def test_resamples_without_a_qualified_pair_are_left_out() -> None:
+    plus = np.array([True, True, True, False, False])
+    minus = np.array([True, False, False, False, False])
+    (interval,) = cluster_intervals([failure_rate(plus, minus)], np.array([0, 0, 1, 2, 2]), generator())
+    assert interval.value == pytest.approx(2 / 3)
+    assert (interval.low, interval.high) == (0.5, 1.0)
+
+
+def test_no_pairs_have_no_interval() -> None:
+    (interval,) = cluster_intervals([mean_of_defined(np.zeros(0))], np.zeros(0, np.int64), generator())
+    assert math.isnan(interval.value)
+    assert math.isnan(interval.low)
+
+
+def test_the_same_seed_gives_the_same_interval_to_the_last_bit() -> None:
+    values, clusters = np.random.default_rng(0).random(200), np.arange(200) % 17
+    draws = [cluster_intervals([mean_of_defined(values)], clusters, generator()) for _ in range(2)]
+    assert draws[0] == draws[1]
+
+
+def test_one_measure_does_not_disturb_the_interval_of_another() -> None:
+    values, clusters = np.random.default_rng(0).random(200), np.arange(200) % 17
+    ratio = mean_of_defined(values)
+    other = Ratio(numerator=values**2, denominator=np.ones(200))
+    assert (
+        cluster_intervals([other, ratio], clusters, generator())[1]
+        == cluster_intervals([ratio], clusters, generator())[0]
+    )
+
+
+def test_mcnemar_by_hand() -> None:
+    # Eight discordant pairs split 7 to 1: 2 * (C(8,0) + C(8,1)) / 2**8 = 18 / 256.
+    plus = np.array([True] * 7 + [False] + [True] * 5)
+    minus = np.array([False] * 7 + [True] + [True] * 5)
+    test = mcnemar(plus, minus)
+    assert (test.reference_only, test.conflict_only) == (7, 1)
+    assert test.p == pytest.approx(18 / 256)
+
+
+def test_mcnemar_without_discordant_pairs_says_nothing() -> None:
+    same = np.array([True, False])
+    assert mcnemar(same, same).p == 1.0
+
+
+def test_sign_flips_of_three_base_tasks_by_hand() -> None:
+    # Sums 1, 2, 3: of the 8 patterns only +++ and --- reach |6|, so p = 2 / 8.
+    assert sign_flip_p(np.array([0.5, 0.5, 2.0, 3.0]), np.array([0, 0, 1, 2]), generator()) == 0.25
+
+
+def test_sign_flips_of_equal_sums_count_as_ties() -> None:
+    # Sums 0.3, -0.3, and 0.1: |total| is 0.1, which every pattern reaches.
+    assert sign_flip_p(np.array([0.1, 0.2, -0.3, 0.1]), np.array([0, 0, 1, 2]), generator()) == 1.0
+
+
+def test_drawn_sign_flips_agree_with_scipy() -> None:
+    differences = np.random.default_rng(8).normal(0.3, 1.0, 40)
+    p = sign_flip_p(differences, np.arange(40), generator())
+    theirs = stats.permutation_test(
+        (differences, np.zeros(40)),
+        lambda a, b: np.mean(a - b),
+        permutation_type="samples",
+        rng=np.random.default_rng(1),
+    )
+    assert p == pytest.approx(theirs.pvalue, abs=0.02)
+
+
+def test_sign_flips_need_two_base_tasks() -> None:
+    assert math.isnan(sign_flip_p(np.array([1.0, 2.0]), np.array([4, 4]), generator()))
+    assert math.isnan(sign_flip_p(np.zeros(0), np.zeros(0, np.int64), generator()))
+
+
+def test_no_difference_is_no_evidence() -> None:
+    assert sign_flip_p(np.zeros(60), np.arange(60), generator()) == 1.0
+
+
+def test_false_discovery_leaves_undefined_p_values_out() -> None:
+    # Sorted 0.01, 0.02, 0.03 times 3/1, 3/2, 3/3.
+    adjusted = false_discovery(np.array([0.03, np.nan, 0.01, 0.02]))
+    assert adjusted[[0, 2, 3]] == pytest.approx([0.03, 0.03, 0.03])
+    assert math.isnan(adjusted[1])
+    assert np.isnan(false_discovery(np.array([np.nan]))).all()
+
+
+def test_selectivity_tells_premise_sensitivity_from_disruption() -> None:
+    ones, zeros = np.ones(4), np.zeros(4)
+    # P1 stops conflict rollouts only: wholly selective. P1 stops everything: not selective.
+    assert selectivity(ones, ones, ones, zeros).mean() == -1.0
+    assert selectivity(ones, ones, zeros, zeros).mean() == 0.0
