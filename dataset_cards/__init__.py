@@ -1,0 +1,1 @@
+"""Card templates and the released data sets that the package carries."""

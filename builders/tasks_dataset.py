@@ -1,0 +1,250 @@
+"""The data set of tasks: written as parquet with explicit features, read back by ``load_tasks`` or ``load_dataset``.
+
+A folder written here is laid out as on the Hub: a card whose header lists the configs, and one parquet file a config.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..toolkit.errors import DatasetError, InvalidInputError, NotFoundError, choices
+from ..toolkit.records import PROTOCOL_VERSION, SUITES, Arm, Factor, Family, Instance, Level, Prompt
+
+if TYPE_CHECKING:
+    from datasets import Dataset, Features
+
+    from .tasks import Case
+
+CONFIGS = ("instances", "cases", "references")
+SPLIT = "test"
+UNREVIEWED = "unreviewed"
+
+
+def packaged_tasks() -> Path:
+    """Folder of the task release that the package carries."""
+    return Path(str(resources.files("conflictvla.dataset_cards"))) / "tasks"
+
+
+def load_tasks(config: str = "instances", path: Path | str | None = None) -> Dataset:
+    """The tasks as a ``datasets.Dataset``, without network access.
+
+    Args:
+        config: ``instances`` (every case under P0 and P1), ``cases``, or ``references`` (the base instructions).
+        path: Folder of another release; the packaged one by default.
+
+    Raises:
+        NotFoundError: There is no such config.
+        DatasetError: The folder is not a task release, or its file is damaged.
+    """
+    import pyarrow.parquet as pq
+    from datasets import Dataset
+    from datasets.table import InMemoryTable
+
+    if config not in CONFIGS:
+        raise NotFoundError(f"no config '{config}' of the tasks: {choices(config, list(CONFIGS))}")
+    folder = Path(path) if path is not None else packaged_tasks()
+    file = folder / config / f"{SPLIT}.parquet"
+    if not file.is_file():
+        raise DatasetError(f"{folder}: not a task release, {config}/{SPLIT}.parquet is missing")
+    try:
+        return Dataset(InMemoryTable(pq.read_table(file)))  # features travel in the file's own metadata
+    except (OSError, ValueError) as error:
+        raise DatasetError(f"{file}: cannot be read as tasks ({str(error).splitlines()[0]}); write it anew") from error
+
+
+def load_instances(path: Path | str | None = None) -> tuple[Instance, ...]:
+    """All references and conflict instances as typed records, references first."""
+    return tuple(
+        _instance(row) for config in ("references", "instances") for row in load_tasks(config, path).to_list()
+    )
+
+
+def write_tasks(cases: Sequence[Case], out: Path) -> None:
+    """Write a task release to a new folder, all or nothing.
+
+    Raises:
+        InvalidInputError: The folder exists and is not empty, or cannot be written.
+    """
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise InvalidInputError(f"{out}: exists and is not empty; choose another folder or remove it")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        aside = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+    except OSError as error:
+        raise InvalidInputError(f"{out}: cannot be written ({error.strerror}); choose another folder") from error
+    try:
+        for config, rows, features in _configs(cases):
+            _write_parquet(rows, features, aside / config / f"{SPLIT}.parquet")
+        (aside / "README.md").write_text(task_card(cases), encoding="utf-8")
+        aside.chmod(0o755)
+        if out.exists():
+            out.rmdir()
+        os.replace(aside, out)
+    except BaseException:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise
+
+
+def task_card(cases: Sequence[Case]) -> str:
+    """The release's README: the configs for the Hub, a snippet, the count table and the limits."""
+    from .tasks import TASKS_VERSION
+
+    template = resources.files("conflictvla.dataset_cards").joinpath("tasks_card.md").read_text(encoding="utf-8")
+    counts = [
+        "| family | " + " | ".join(Level) + " | all |",
+        "| --- | " + " | ".join("---:" for _ in Level) + " | ---: |",
+    ]
+    for family in (*Family, None):
+        of_family = [case.candidate.level for case in cases if family in (None, case.candidate.family)]
+        cells = [str(of_family.count(level)) for level in Level]
+        counts.append(f"| {family or 'all'} | " + " | ".join(cells) + f" | {len(of_family)} |")
+    return template.format(
+        version=TASKS_VERSION,
+        cases=len(cases),
+        instances=2 * len(cases),
+        references=2 * len({case.task.task_id for case in cases}),
+        base_tasks=len({case.task.task_id for case in cases}),
+        counts="\n".join(counts),
+    )
+
+
+def _configs(cases: Sequence[Case]) -> list[tuple[str, list[dict[str, Any]], Features]]:
+    from .tasks import conflict_instance, reference_instance
+
+    one_per_task = list({case.task.task_id: case for case in cases}.values())
+    conflicts = [_row(conflict_instance(case, prompt)) for case in cases for prompt in Prompt]
+    references = [_row(reference_instance(case, prompt)) for case in one_per_task for prompt in Prompt]
+    instance_features = _features()
+    case_features = _features()
+    for column in ("instance_id", "pair_id", "prompt"):
+        del case_features[column]
+    rows_of_cases = [{name: row[name] for name in case_features} for row in conflicts[:: len(Prompt)]]
+    return [
+        ("instances", conflicts, instance_features),
+        ("cases", rows_of_cases, case_features),
+        ("references", references, instance_features),
+    ]
+
+
+def _features() -> Features:
+    from datasets import ClassLabel, Features, List, Value
+
+    return Features(
+        {
+            "instance_id": Value("string"),
+            "case_id": Value("string"),
+            "pair_id": Value("string"),
+            "suite": ClassLabel(names=list(SUITES)),
+            "base_task": Value("string"),
+            "base_task_index": Value("int32"),
+            "base_instruction": Value("string"),
+            "instruction": Value("string"),
+            "prompt": ClassLabel(names=list(Prompt)),
+            "family": ClassLabel(names=list(Family)),
+            "level": ClassLabel(names=list(Level)),
+            "operator": Value("string"),
+            "plan": Value("string"),
+            "factors": List(
+                {
+                    "family": Value("string"),
+                    "premise": Value("string"),
+                    "expected": Value("string"),
+                    "observed": Value("string"),
+                    "margin": Value("float64"),
+                }
+            ),
+            "targets": List(Value("string")),
+            "reference_goal": Value("string"),
+            "bddl_file": Value("string"),
+            "horizon": Value("int32"),
+            "review": Value("string"),
+            "tasks_version": Value("string"),
+            "protocol_version": Value("string"),
+        }
+    )
+
+
+def _row(instance: Instance) -> dict[str, Any]:
+    from ..toolkit.base_tasks import base_task
+
+    task = base_task(instance.suite, instance.base_task)
+    return {
+        "instance_id": instance.instance_id,
+        "case_id": instance.case_id,
+        "pair_id": instance.pair_id,
+        "suite": instance.suite,
+        "base_task": instance.base_task,
+        "base_task_index": instance.base_task_index,
+        "base_instruction": instance.base_instruction,
+        "instruction": instance.instruction,
+        "prompt": instance.prompt,
+        "family": instance.family,
+        "level": instance.level,
+        "operator": instance.operator,
+        "plan": instance.plan,
+        "factors": [
+            {
+                "family": str(factor.family),
+                "premise": factor.premise,
+                "expected": factor.expected,
+                "observed": factor.observed,
+                "margin": factor.margin,
+            }
+            for factor in instance.factors
+        ],
+        "targets": list(instance.targets),
+        "reference_goal": json.dumps(task.goal),
+        "bddl_file": task.bddl_file,
+        "horizon": instance.horizon,
+        "review": UNREVIEWED,
+        "tasks_version": instance.tasks_version,
+        "protocol_version": PROTOCOL_VERSION,
+    }
+
+
+def _instance(row: dict[str, Any]) -> Instance:
+    family = None if row["family"] is None else list(Family)[row["family"]]
+    return Instance(
+        instance_id=row["instance_id"],
+        case_id=row["case_id"],
+        pair_id=row["pair_id"],
+        arm=Arm.REFERENCE if row["case_id"] is None else Arm.CONFLICT,
+        suite=SUITES[row["suite"]],
+        base_task=row["base_task"],
+        base_task_index=row["base_task_index"],
+        base_instruction=row["base_instruction"],
+        instruction=row["instruction"],
+        prompt=list(Prompt)[row["prompt"]],
+        family=family,
+        level=None if row["level"] is None else list(Level)[row["level"]],
+        operator=row["operator"],
+        plan=row["plan"],
+        factors=tuple(
+            Factor(
+                family=Family(factor["family"]),
+                premise=factor["premise"],
+                expected=factor["expected"],
+                observed=factor["observed"],
+                margin=factor["margin"],
+            )
+            for factor in row["factors"]
+        ),
+        targets=tuple(row["targets"]),
+        horizon=row["horizon"],
+        tasks_version=row["tasks_version"],
+    )
+
+
+def _write_parquet(rows: list[dict[str, Any]], features: Features, file: Path) -> None:
+    import pyarrow.parquet as pq
+    from datasets import Dataset
+
+    file.parent.mkdir(parents=True)
+    pq.write_table(Dataset.from_list(rows, features=features).data.table, file)
