@@ -32,6 +32,8 @@ DISH_HEIGHT_M = 0.03
 LEAN_RAD = np.radians(30.0)
 """How far the hand leans outward to take things from under an open drawer."""
 
+LEVEL = np.array([1.0, 1.0, 0.0])
+
 PASSING_MARGIN_M = 0.01
 """Gap to what a dish is towed past."""
 
@@ -123,25 +125,24 @@ def _is_dish_on_table(scene: Scene, subject: str, region: str) -> bool:
 
 
 def _path_past_others(scene: Scene, dish: str, region: str) -> list[Array]:
-    """Points over which a dish gets into a region of the table without jamming what stands beside the straight way."""
-    start = target_positions(scene, [dish])[0]
-    site = scene.libero.object_sites_dict[region]
+    """Points over which a dish gets into a region of the table without jamming what stands in the straight way."""
+    start = target_positions(scene, [dish])[0] * LEVEL
     goal = np.array(scene.data.site_xpos[scene.model.site(region).id])
-    heading = (goal - start) * [1.0, 1.0, 0.0] / np.linalg.norm((goal - start)[:2])
-    for other in scene.libero.objects_dict:
-        if other == dish:
-            continue
-        apart = target_positions(scene, [other])[0] - start
-        along = float(np.clip(apart @ heading, 0.0, np.linalg.norm((goal - start)[:2])))
-        off = (apart - along * heading) * [1.0, 1.0, 0.0]
-        room_m = _radius(scene, dish) + _radius(scene, other) + PASSING_MARGIN_M
-        if along > 0.0 and np.linalg.norm(off) < room_m:
-            side = np.cross(heading, [0.0, 0.0, 1.0])
-            side *= -1.0 if off @ side > 0.0 else 1.0
-            beside = target_positions(scene, [other])[0] + side * room_m
-            inset = np.abs(np.asarray(site.size[:2])).min() * (0.6 * side + 0.4 * heading)
-            return [beside, goal + inset]
-    return [goal]
+    way = goal * LEVEL - start
+    heading = way / np.linalg.norm(way)
+    others = [other for other in scene.libero.objects_dict if other != dish]
+    positions = target_positions(scene, others) * LEVEL
+    along = np.clip((positions - start) @ heading, 0.0, np.linalg.norm(way))
+    off = positions - start - along[:, np.newaxis] * heading
+    rooms_m = np.array([_radius(scene, other) for other in others]) + _radius(scene, dish) + PASSING_MARGIN_M
+    overlaps_m = np.where(along > 0.0, rooms_m - np.linalg.norm(off, axis=1), -np.inf)
+    worst = int(np.argmax(overlaps_m))
+    if overlaps_m[worst] <= 0.0:
+        return [goal]
+    side = np.cross(heading, [0.0, 0.0, 1.0])
+    side *= -1.0 if off[worst] @ side > 0.0 else 1.0
+    half_size = float(np.min(scene.libero.object_sites_dict[region].size[:2]))
+    return [positions[worst] + side * rooms_m[worst], goal + half_size * (0.6 * side + 0.4 * heading)]
 
 
 def _radius(scene: Scene, name: str) -> float:

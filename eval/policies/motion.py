@@ -23,6 +23,9 @@ METRES_PER_UNIT, RADIANS_PER_UNIT = 0.05, 0.5
 TOP_SPEED = 0.75
 """Largest translation component of an action: about a demonstrator's pace, 0.23 m/s."""
 
+TOUCH_SPEED = 0.3
+"""Largest translation component on the last stretch before a touch."""
+
 POSITION_GAIN = 1.5
 """How far past the way still to go the controller's goal is set; its spring is soft, so 1 would creep."""
 
@@ -85,20 +88,27 @@ def rotation_vector(rotation: Array) -> Array:
     sine = float(np.linalg.norm(axis))
     if sine < 1e-9:
         return np.zeros(3)
-    return axis / sine * np.arctan2(sine, 0.5 * (np.trace(rotation) - 1.0))
+    return np.asarray(axis / sine * np.arctan2(sine, 0.5 * (np.trace(rotation) - 1.0)))
 
 
-def action_toward(scene: Scene, pose: Pose, gripper: float) -> Array:
-    """The action, shape (7,), that moves the hand towards a pose."""
+def action_toward(scene: Scene, pose: Pose, gripper: float, speed: float = TOP_SPEED) -> Array:
+    """The action, shape (7,), that moves the hand towards a pose, no translation component above ``speed``."""
     way = POSITION_GAIN * (pose.position_m - scene.grip_pos()) / METRES_PER_UNIT
     turn = _turn_left(scene, pose) / RADIANS_PER_UNIT
     # Scaled as a whole, not clipped axis by axis, so that the hand moves along the straight line.
-    way *= TOP_SPEED / max(TOP_SPEED, float(np.abs(way).max()))
+    way *= speed / max(speed, float(np.abs(way).max()))
     turn /= max(1.0, float(np.abs(turn).max()))
     return np.concatenate([way, turn, [gripper]])
 
 
-def reach(scene: Scene, pose: Callable[[], Pose], gripper: float, *, within_m: float = ARRIVED_M) -> Motion:
+def reach(
+    scene: Scene,
+    pose: Callable[[], Pose],
+    gripper: float,
+    *,
+    within_m: float = ARRIVED_M,
+    speed: float = TOP_SPEED,
+) -> Motion:
     """Move to a pose that may itself move; ends once there, or where something is in the way.
 
     Args:
@@ -106,6 +116,7 @@ def reach(scene: Scene, pose: Callable[[], Pose], gripper: float, *, within_m: f
         pose: Where to go, asked before every step.
         gripper: Finger command on the way.
         within_m: How near counts as there.
+        speed: Largest translation component of an action.
     """
     nearest, since = np.inf, 0
     while since < STALL_STEPS:
@@ -115,7 +126,7 @@ def reach(scene: Scene, pose: Callable[[], Pose], gripper: float, *, within_m: f
         if off < within_m:
             return
         nearest, since = (off, 0) if off < nearest - STALL_M else (nearest, since + 1)
-        yield action_toward(scene, goal, gripper)
+        yield action_toward(scene, goal, gripper, speed)
 
 
 def shift(scene: Scene, offset_m: npt.ArrayLike, gripper: float = OPEN) -> Motion:

@@ -17,6 +17,7 @@ from .motion import (
     CLOSED,
     OPEN,
     PASSED_M,
+    TOUCH_SPEED,
     Array,
     Motion,
     Pose,
@@ -31,7 +32,7 @@ from .motion import (
 GRIPPER_WIDTH_M = 0.07
 """Widest thing that the hand takes between its fingers; anything wider is taken by its rim."""
 
-GRASP_DEPTH_M, RIM_DEPTH_M, RIM_INSET_M = 0.025, 0.02, 0.008
+GRASP_DEPTH_M, RIM_DEPTH_M, RIM_INSET_M = 0.025, 0.027, 0.009
 """How far below the top of a thing, or of its rim, the fingertips close, and how far in from the outermost point."""
 
 FINGERTIP_M = 0.01
@@ -61,10 +62,13 @@ SIDESTEP_M = 0.13
 PULL_TILT_RAD, PULL_RUN_UP_M = np.radians(75.0), 0.12
 """How far from straight down the fingers point at a handle, and how far in front of it the hand lines up."""
 
+TURN_TILT_RAD = np.radians(25.0)
+"""How far the hand leans away from the robot over a knob, which stands too near for an upright hand."""
+
 TURN_RAD, TURN_LEAD_RAD, TURN_STEPS = 0.8, 0.5, 60
 """How far a knob is turned, how far ahead of it the hand is sent, and for how long at most."""
 
-TOW_AHEAD_M, TOW_LEAD_M, TOW_SHORT_M, TOW_LOST_M = 0.02, 0.03, 0.015, 0.08
+TOW_AHEAD_M, TOW_LEAD_M, TOW_SHORT_M, TOW_LOST_M = 0.02, 0.03, 0.018, 0.08
 """Towing: how far ahead of the middle the fingertips go down, how far ahead of themselves they are sent, how far
 above the dish an empty hand stays, and how far off the dish counts as having lost it."""
 
@@ -100,8 +104,8 @@ def pick(scene: Scene, name: str, *, empty: bool, lean_rad: float = 0.0) -> Moti
         return pose.moved(-back_m * pose.approach)
 
     hover_m = LEANING_HOVER_M if lean_rad else HOVER_M
-    yield from reach(scene, lambda: grasp(hover_m), OPEN, within_m=PASSED_M)
-    yield from reach(scene, lambda: grasp(0.0), OPEN)
+    yield from reach(scene, lambda: grasp(hover_m), OPEN)
+    yield from reach(scene, lambda: grasp(0.0), OPEN, speed=TOUCH_SPEED)
     gripper = OPEN if empty else CLOSED
     yield from stay(scene, gripper)
     if lean_rad:
@@ -169,7 +173,7 @@ def pull(scene: Scene, handle: str, *, empty: bool) -> Motion:
         return level.moved(target_positions(scene, [handle])[0] + outward * distance_m)
 
     yield from reach(scene, lambda: before(PULL_RUN_UP_M), OPEN, within_m=PASSED_M)
-    yield from reach(scene, lambda: before(0.0), OPEN)
+    yield from reach(scene, lambda: before(0.0), OPEN, speed=TOUCH_SPEED)
     gripper = OPEN if empty else CLOSED
     yield from stay(scene, gripper)
     pulled = before(float(np.ptp(scene.model.jnt_range[joint])) - scene.data.qpos[scene.model.jnt_qposadr[joint]])
@@ -187,11 +191,11 @@ def turn(scene: Scene, knob: str, *, empty: bool) -> Motion:
 
     def grasp(height_m: float, ahead_rad: float = 0.0) -> Pose:
         position = target_positions(scene, [knob])[0] + np.array([0.0, 0.0, height_m])
-        upright = Pose(position_m=position, approach=DOWN, fingers=ACROSS)
-        return upright.turned(axis, float(scene.data.qpos[address]) + ahead_rad)
+        leaning = Pose(position_m=position, approach=DOWN, fingers=ACROSS).turned(ACROSS, TURN_TILT_RAD)
+        return leaning.turned(axis, float(scene.data.qpos[address]) + ahead_rad)
 
-    yield from reach(scene, lambda: grasp(HOVER_M), OPEN, within_m=PASSED_M)
-    yield from reach(scene, lambda: grasp(0.0), OPEN)
+    yield from reach(scene, lambda: grasp(HOVER_M), OPEN)
+    yield from reach(scene, lambda: grasp(0.0), OPEN, speed=TOUCH_SPEED)
     if empty:
         yield from stay(scene, OPEN)
         yield from shift(scene, [0.0, 0.0, HOVER_M / 2.0])

@@ -1,0 +1,79 @@
+"""Rollout shards: one finished file a rollout, written aside and renamed, so that a crash leaves only whole ones.
+
+A shard is a parquet file: a row a frame, the episode row as JSON in the schema's metadata.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..toolkit.errors import DatasetError, InvalidInputError
+from ..toolkit.records import Arm, Family, Level, Prompt
+from .rollout_schema import FRAME_FEATURES, EpisodeRecord, Rollout
+
+EPISODE_KEY = b"conflictvla.episode"
+
+
+def shard_path(folder: Path, rollout_id: str) -> Path:
+    """Where a rollout's shard belongs; the id's slashes become part of the file name."""
+    return folder / (rollout_id.replace("/", "+") + ".parquet")
+
+
+def write_shard(rollout: Rollout, folder: Path) -> Path:
+    """Write a finished rollout; on return the file is whole.
+
+    Raises:
+        InvalidInputError: The folder cannot be written.
+    """
+    path = shard_path(folder, rollout.episode.rollout_id)
+    columns = {
+        name: pa.FixedSizeListArray.from_arrays(
+            pa.array(np.ascontiguousarray(rollout.frames[name], dtype=np.float32).ravel()), width
+        )
+        for name, (width, _) in FRAME_FEATURES.items()
+    }
+    episode = json.dumps(dataclasses.asdict(rollout.episode), sort_keys=True).encode()
+    aside = path.with_suffix(f".{os.getpid()}.part")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table(columns).replace_schema_metadata({EPISODE_KEY: episode}), aside)
+        os.replace(aside, path)
+    except OSError as error:
+        aside.unlink(missing_ok=True)
+        raise InvalidInputError(f"{folder}: cannot write rollouts there ({error.strerror or error})") from error
+    return path
+
+
+def read_shard(path: Path) -> Rollout:
+    """Read a shard back.
+
+    Raises:
+        DatasetError: The file is damaged or not a shard.
+    """
+    try:
+        table = pq.read_table(path)
+        fields = json.loads((table.schema.metadata or {})[EPISODE_KEY])
+        frames = {
+            name: table.column(name).combine_chunks().flatten().to_numpy().reshape(-1, width)
+            for name, (width, _) in FRAME_FEATURES.items()
+        }
+    except (OSError, KeyError, ValueError) as error:
+        raise DatasetError(f"{path}: not a whole rollout shard ({error}); delete it and run again") from error
+    return Rollout(episode=_episode(fields), frames=frames)
+
+
+def _episode(fields: dict[str, object]) -> EpisodeRecord:
+    enums = {"arm": Arm, "family": Family, "level": Level, "prompt": Prompt}
+    typed = {name: kind(fields[name]) if fields[name] is not None else None for name, kind in enums.items()}
+    tuples = {
+        name: tuple(fields[name])  # type: ignore[arg-type]  # JSON gives lists where the record has tuples
+        for name in ("targets", "final_eef_pos_m", "final_target_pos_m")
+    }
+    return EpisodeRecord(**{**fields, **typed, **tuples})  # type: ignore[arg-type]
