@@ -168,14 +168,19 @@ def small_evaluation(
 
 
 def write_dataset(
-    folder: Path, rollouts: Sequence[Rollout], *, fixed_size: bool = True, rows_a_group: int | None = None
+    folder: Path,
+    rollouts: Sequence[Rollout],
+    *,
+    fixed_size: bool = True,
+    rows_a_group: int | None = None,
+    episodes_a_file: int = 1 << 30,
 ) -> Path:
     """Write rollouts as one LeRobot v3 data set; returns its folder."""
     lengths = [len(rollout.frames["action"]) for rollout in rollouts]
     ends = np.cumsum(lengths)
     write_info(folder, episodes=len(rollouts), frames=int(ends[-1]))
     episodes = episodes_table([rollout.episode for rollout in rollouts])
-    ours = {name: episodes[name] for name in episodes.column_names}
+    file_of_episode = np.arange(len(rollouts)) // episodes_a_file
     table = pa.table(
         {
             "episode_index": pa.array(range(len(rollouts)), pa.int64()),
@@ -184,14 +189,15 @@ def write_dataset(
             "dataset_from_index": pa.array(ends - lengths, pa.int64()),
             "dataset_to_index": pa.array(ends, pa.int64()),
             "data/chunk_index": pa.array([0] * len(rollouts), pa.int64()),
-            "data/file_index": pa.array([0] * len(rollouts), pa.int64()),
-            **ours,
+            "data/file_index": pa.array(file_of_episode, pa.int64()),
+            **{name: episodes[name] for name in episodes.column_names},
         }
     )
     write_parquet(folder / "meta/episodes/chunk-000/file-000.parquet", table)
-    write_parquet(
-        folder / "data/chunk-000/file-000.parquet", frames_table(rollouts, fixed_size=fixed_size), rows_a_group
-    )
+    for number in range(int(file_of_episode[-1]) + 1):
+        first = number * episodes_a_file
+        frames = frames_table(rollouts[first : first + episodes_a_file], first, fixed_size=fixed_size)
+        write_parquet(folder / f"data/chunk-000/file-{number:03d}.parquet", frames, rows_a_group)
     return folder
 
 
@@ -220,10 +226,10 @@ def write_info(folder: Path, *, episodes: int, frames: int) -> None:
     (folder / "meta/info.json").write_text(json.dumps(info, indent=4))
 
 
-def frames_table(rollouts: Sequence[Rollout], *, fixed_size: bool = True) -> pa.Table:
+def frames_table(rollouts: Sequence[Rollout], first_episode: int = 0, *, fixed_size: bool = True) -> pa.Table:
     lengths = [len(rollout.frames["action"]) for rollout in rollouts]
     total = sum(lengths)
-    episode = np.repeat(np.arange(len(rollouts)), lengths)
+    episode = np.repeat(first_episode + np.arange(len(rollouts)), lengths)
     step = np.concatenate([np.arange(length) for length in lengths])
     columns = {}
     for name, (width, _) in FRAME_FEATURES.items():
