@@ -1,1 +1,36 @@
-"""ConflictVLA: what does a vision-language-action model do when its task makes no sense?"""
+"""ConflictVLA: what does a vision-language-action model do when its task makes no sense?
+
+The Python face. Names load on first use, so that ``import conflictvla`` costs nothing and needs no simulator.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .builders.tasks_dataset import load_instances, load_tasks
+    from .eval.evaluate import evaluate
+    from .eval.scores import Scores, score
+    from .toolkit.errors import ConflictVLAError
+
+__all__ = ["ConflictVLAError", "Scores", "evaluate", "load_instances", "load_tasks", "score"]
+
+_HOMES = {
+    "ConflictVLAError": ".toolkit.errors",
+    "Scores": ".eval.scores",
+    "evaluate": ".eval.evaluate",
+    "load_instances": ".builders.tasks_dataset",
+    "load_tasks": ".builders.tasks_dataset",
+    "score": ".eval.scores",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name], __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -20,7 +20,6 @@ from ..toolkit.errors import InvalidInputError
 from ..toolkit.language import parse_base_instruction, render
 from ..toolkit.operators import propose
 from ..toolkit.premises import Finding, check, factors
-from ..toolkit.prompts import prompt_text
 from ..toolkit.records import Arm, BaseTask, Factor, Family, Instance, Level, Prompt
 from ..toolkit.vocabulary import load_vocabulary
 
@@ -203,7 +202,7 @@ def _select_cell(
     cell: list[Candidate], wanted: int, used: Counter[tuple[Family, str]], factor_sets: set[frozenset[str]], name: str
 ) -> list[Candidate]:
     """Greedy: the least used operator first, then the least used factors, then chance fixed by the cell's name."""
-    random.Random(f"{SELECTION_SEED}/{name}").shuffle(cell)  # noqa: S311  # reproducible, not secret
+    random.Random(f"{SELECTION_SEED}/{name}").shuffle(cell)  # reproducible, not secret
     picked: list[Candidate] = []
     while cell and len(picked) < wanted:
         best = min(cell, key=lambda c: (max(used[c.family, part] for part in _ideas(c)), _repetition(c, used)))

@@ -61,9 +61,7 @@ def load_tasks(config: str = "instances", path: Path | str | None = None) -> Dat
 
 def load_instances(path: Path | str | None = None) -> tuple[Instance, ...]:
     """All references and conflict instances as typed records, references first."""
-    return tuple(
-        _instance(row) for config in ("references", "instances") for row in load_tasks(config, path).to_list()
-    )
+    return tuple(_instance(row) for config in ("references", "instances") for row in load_tasks(config, path).to_list())
 
 
 def write_tasks(cases: Sequence[Case], out: Path) -> None:
@@ -72,13 +70,8 @@ def write_tasks(cases: Sequence[Case], out: Path) -> None:
     Raises:
         InvalidInputError: The folder exists and is not empty, or cannot be written.
     """
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise InvalidInputError(f"{out}: exists and is not empty; choose another folder or remove it")
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        aside = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
-    except OSError as error:
-        raise InvalidInputError(f"{out}: cannot be written ({error.strerror}); choose another folder") from error
+    check_writable(out)
+    aside = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
     try:
         for config, rows, features in _configs(cases):
             _write_parquet(rows, features, aside / config / f"{SPLIT}.parquet")
@@ -90,6 +83,21 @@ def write_tasks(cases: Sequence[Case], out: Path) -> None:
     except BaseException:
         shutil.rmtree(aside, ignore_errors=True)
         raise
+
+
+def check_writable(out: Path) -> None:
+    """Make sure, before hours of work, that a release can be written.
+
+    Raises:
+        InvalidInputError: The folder exists and is not empty, or cannot be written.
+    """
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise InvalidInputError(f"{out}: exists and is not empty; choose another folder or remove it")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent).cleanup()
+    except OSError as error:
+        raise InvalidInputError(f"{out}: cannot be written ({error.strerror}); choose another folder") from error
 
 
 def task_card(cases: Sequence[Case]) -> str:

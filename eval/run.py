@@ -7,6 +7,7 @@ continues where it stopped; with others it refuses, since rollouts under differe
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +15,9 @@ from typing import Any
 
 from ..builders.lerobot_dataset import write_lerobot_dataset
 from ..builders.rollout_shards import shard_path, write_shard
-from ..toolkit.base_tasks import base_task
 from ..toolkit.errors import InvalidInputError
 from ..toolkit.records import Arm, Instance
+from ..toolkit.simulation.scene_pool import ScenePool
 from .policies.policy import Policy
 from .provenance import Versions, installed_versions
 from .rollout import rollout_id, run_rollout
@@ -77,6 +78,7 @@ def run_policy(
     *,
     init_states: Sequence[int],
     seed: int = 0,
+    scenes: ScenePool | None = None,
     progress: Callable[[RunProgress], None] | None = None,
 ) -> Path:
     """Run a policy and leave ``out/<policy name>``, a LeRobot v3.0 data set of its rollouts.
@@ -87,6 +89,7 @@ def run_policy(
         out: Folder for the data set; shards are kept in ``out/.<policy name>`` until it is finished.
         init_states: LIBERO's numbers of the initial states, each run once.
         seed: Seed handed to the policy.
+        scenes: Warm scenes to use; a pool of its own by default.
         progress: Told after each rollout.
 
     Returns:
@@ -103,9 +106,9 @@ def run_policy(
     if finished.exists():
         raise InvalidInputError(f"{finished}: exists already; choose another --out or remove it")
     _claim(work, settings)
-    paths = _roll_out(policy, jobs, work / SHARDS, seed, versions, progress)
+    paths = _roll_out(policy, jobs, work / SHARDS, seed, versions, scenes or ScenePool(), progress)
     write_lerobot_dataset(paths, finished, repo_id=f"conflictvla/rollouts-{policy.info.name.replace('_', '-')}")
-    _remove(work)
+    shutil.rmtree(work)
     return finished
 
 
@@ -121,21 +124,16 @@ def _roll_out(
     shards: Path,
     seed: int,
     versions: Versions,
+    scenes: ScenePool,
     progress: Callable[[RunProgress], None] | None,
 ) -> list[Path]:
-    from ..toolkit.simulation.scene import Scene
-
-    scene: Scene | None = None
     paths = []
     for number, job in enumerate(jobs, start=1):
         path = shard_path(shards, rollout_id(policy, job.instance, job.init_state, seed))
         success: bool | None = None
         if not path.exists():
-            if scene is None or (scene.task.suite, scene.task.name) != (job.instance.suite, job.instance.base_task):
-                scene = Scene(base_task(job.instance.suite, job.instance.base_task))
-            rollout = run_rollout(
-                scene, policy, job.instance, init_state=job.init_state, seed=seed, versions=versions
-            )
+            scene = scenes.scene(job.instance.suite, job.instance.base_task)
+            rollout = run_rollout(scene, policy, job.instance, init_state=job.init_state, seed=seed, versions=versions)
             write_shard(rollout, shards)
             success = rollout.episode.success
         paths.append(path)
@@ -172,9 +170,3 @@ def _claim(work: Path, settings: dict[str, Any]) -> None:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InvalidInputError(f"{work.parent}: cannot be written ({error.strerror})") from error
-
-
-def _remove(work: Path) -> None:
-    import shutil
-
-    shutil.rmtree(work)

@@ -70,7 +70,9 @@ def noun_phrase(reference: Reference, vocabulary: Vocabulary | None = None) -> s
     """The reference as a noun phrase, such as ``the bowl that is on the stove``."""
     words = vocabulary or load_vocabulary()
     noun = reference.noun if reference.count in (None, 1) else _plural(reference.noun)
-    article = "both" if reference.count == 2 else "the" if reference.count is None else f"all {NUMBERS[reference.count]}"
+    article = (
+        "both" if reference.count == 2 else "the" if reference.count is None else f"all {NUMBERS[reference.count]}"
+    )
     described = " ".join(part for part in (article, reference.ordinal, reference.adjective, noun) if part)
     if reference.of is not None:
         described += f" of {noun_phrase(reference.of, words)}"
@@ -84,7 +86,9 @@ def _joint(step: Step, wording: int) -> str:
     """After a constraint a bare "and then" could be heard as part of it."""
     if wording == 0:
         return " and "
-    return STEP_JOINTS[wording % len(STEP_JOINTS)] if not step.constraints else COMMA_JOINTS[wording % len(COMMA_JOINTS)]
+    return (
+        STEP_JOINTS[wording % len(STEP_JOINTS)] if not step.constraints else COMMA_JOINTS[wording % len(COMMA_JOINTS)]
+    )
 
 
 def _clause(step: Step, previous: Reference | None, wording: int, words: Vocabulary) -> str:

@@ -18,7 +18,7 @@ from ...toolkit.simulation.targets import (
     target_positions,
 )
 from .motion import OPEN, Array, Motion, stay
-from .skills import GRIPPER_WIDTH_M, pick, place, pull, tow, turn
+from .skills import GRIPPER_WIDTH_M, LEVEL, pick, place, pull, tow, turn
 
 INTO_REGION_M = 0.04
 """How far inside a region, along its upright axis, a thing is put down; LIBERO counts up to 0.10 m."""
@@ -32,10 +32,11 @@ DISH_HEIGHT_M = 0.03
 LEAN_RAD = np.radians(30.0)
 """How far the hand leans outward to take things from under an open drawer."""
 
-LEVEL = np.array([1.0, 1.0, 0.0])
-
 PASSING_MARGIN_M = 0.01
 """Gap to what a dish is towed past."""
+
+CORNER_M = 0.03
+"""How far beyond what a dish is towed past it goes on before it turns."""
 
 
 def check_goal(task: BaseTask) -> None:
@@ -142,7 +143,8 @@ def _path_past_others(scene: Scene, dish: str, region: str) -> list[Array]:
     side = np.cross(heading, [0.0, 0.0, 1.0])
     side *= -1.0 if off[worst] @ side > 0.0 else 1.0
     half_size = float(np.min(scene.libero.object_sites_dict[region].size[:2]))
-    return [positions[worst] + side * rooms_m[worst], goal + half_size * (0.6 * side + 0.4 * heading)]
+    beside = positions[worst] + side * rooms_m[worst] + heading * CORNER_M
+    return [beside, goal + half_size * (0.6 * side + 0.4 * heading)]
 
 
 def _radius(scene: Scene, name: str) -> float:

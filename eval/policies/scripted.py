@@ -17,6 +17,7 @@ from . import motion, skills
 from .goals import check_goal, pursue
 from .motion import Array, Motion
 from .policy import Episode, Observation, PolicyInfo
+from .premises import premises_hold as premises_of_instruction_hold
 
 SETTINGS: dict[str, str | int | float | bool] = {
     "position_gain": motion.POSITION_GAIN,
@@ -28,13 +29,6 @@ SETTINGS: dict[str, str | int | float | bool] = {
     "turn_rad": skills.TURN_RAD,
 }
 """The constants of the skills that change behaviour the most, recorded with every rollout."""
-
-
-def premises_of_instruction_hold(episode: Episode) -> bool:
-    """Whether the premises of the episode's instruction hold in its scene."""
-    from .premises import premises_hold  # the checker reads scene facts, which injected answers do without
-
-    return premises_hold(episode)
 
 
 def _info(name: str) -> PolicyInfo:

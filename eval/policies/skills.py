@@ -69,11 +69,16 @@ TURN_RAD, TURN_LEAD_RAD, TURN_STEPS = 0.8, 0.5, 60
 """How far a knob is turned, how far ahead of it the hand is sent, and for how long at most."""
 
 TOW_AHEAD_M, TOW_LEAD_M, TOW_SHORT_M, TOW_LOST_M = 0.02, 0.03, 0.018, 0.08
+TOW_PRESS_M = 0.01
 """Towing: how far ahead of the middle the fingertips go down, how far ahead of themselves they are sent, how far
-above the dish an empty hand stays, and how far off the dish counts as having lost it."""
+above the dish an empty hand stays, how far off the dish counts as having lost it, and how much below where they
+stand the fingertips are sent, lest they slip over the rim."""
 
 DOWN, ACROSS, ALONG = np.array([0.0, 0.0, -1.0]), np.array([0.0, 1.0, 0.0]), np.array([1.0, 0.0, 0.0])
 """The hand's approach from above, and the two ways in which its fingers may then open."""
+
+LEVEL = np.array([1.0, 1.0, 0.0])
+"""Keeps the part of a vector that lies in the plane of the table."""
 
 
 def grasp_pose(scene: Scene, name: str, lean_rad: float = 0.0) -> Pose:
@@ -221,7 +226,7 @@ def tow(scene: Scene, name: str, path: Sequence[Array], *, empty: bool) -> Motio
     """
 
     def way(point: Array) -> Array:
-        return (point - target_positions(scene, [name])[0]) * np.array([1.0, 1.0, 0.0])
+        return (point - target_positions(scene, [name])[0]) * LEVEL
 
     def inside(height_m: float) -> Pose:
         low, high = body_box(scene, f"{name}_main")
@@ -233,19 +238,18 @@ def tow(scene: Scene, name: str, path: Sequence[Array], *, empty: bool) -> Motio
     yield from reach(scene, lambda: inside(HOVER_M), OPEN)
     yield from stay(scene, gripper)
     yield from reach(scene, lambda: inside(TOW_SHORT_M if empty else 0.0), gripper)
-    level = present_pose(scene)
+    floor_m = scene.grip_pos()[2] - TOW_PRESS_M
     for point in path:
-        last = point is path[-1]
+        within_m = ARRIVED_M if point is path[-1] else PASSED_M
         if empty:
-            above = Pose(position_m=np.append(point[:2], level.position_m[2]), approach=DOWN, fingers=ACROSS)
-            yield from reach(scene, lambda above=above: above, OPEN, within_m=ARRIVED_M if last else PASSED_M)
+            yield from shift(scene, (point - scene.grip_pos()) * LEVEL, OPEN, within_m=within_m)
             continue
-        while np.linalg.norm(way(point)) > (ARRIVED_M if last else PASSED_M):
+        while np.linalg.norm(way(point)) > within_m:
             if np.linalg.norm(scene.grip_pos() - inside(0.0).position_m) > TOW_LOST_M:
                 break
             ahead = scene.grip_pos() + _at_most(way(point), TOW_LEAD_M)
-            pose = Pose(position_m=np.append(ahead[:2], level.position_m[2]), approach=DOWN, fingers=ACROSS)
-            yield action_toward(scene, pose, CLOSED)
+            ahead[2] = floor_m
+            yield action_toward(scene, Pose(position_m=ahead, approach=DOWN, fingers=ACROSS), CLOSED)
     yield from shift(scene, [0.0, 0.0, HOVER_M])
 
 

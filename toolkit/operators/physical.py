@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..plan import Reference, Relation, Step, Verb
+from ..plan import Relation, Step, Verb
 from ..records import Family
 from .edit import Operator
 from .surroundings import Surroundings
@@ -54,26 +54,26 @@ def nothing_to_switch(step: Step, around: Surroundings) -> Iterator[Step]:
 
 def fixed_into_small(step: Step, around: Surroundings) -> Iterator[Step]:
     """Put something fixed in place into something too small for it, or closed."""
-    kept = _fixed_targets(step, around)
-    for thing in kept or around.fixed():
+    about = _about(step)
+    for thing in around.fixed():
         for place in (*around.without_opening(), *around.hollows()):
-            if place.noun != thing.noun and (kept or place.noun != step.object.noun or not step.destination):
+            if about & {thing.noun, place.noun}:
                 yield Step(verb=Verb.PUT, object=thing, relation=Relation.IN, destination=place)
 
 
 def fixed_into_drawer(step: Step, around: Surroundings) -> Iterator[Step]:
     """Put something fixed in place into a drawer too small for it."""
-    for thing in _fixed_targets(step, around) or around.fixed():
+    about = _about(step)
+    for thing in around.fixed():
         for drawer in around.drawers():
-            if drawer.of is not None and drawer.of.noun != thing.noun:
+            if drawer.of is not None and drawer.of != thing and thing.noun in about:
                 yield Step(verb=Verb.PUT, object=thing, relation=Relation.IN, destination=drawer)
 
 
-def _fixed_targets(step: Step, around: Surroundings) -> list[Reference]:
-    """The fixed things that the step itself is about: a conflict should hit what the task needs."""
-    fixed = {thing.noun for thing in around.fixed()}
-    about = [step.object.of or step.object, step.destination]
-    return [Reference(noun=reference.noun) for reference in about if reference and reference.noun in fixed]
+def _about(step: Step) -> frozenset[str]:
+    """What the step itself is about: a conflict should hit what the task needs."""
+    parts = (step.object, step.object.of, step.destination)
+    return frozenset(part.noun for part in parts if part is not None)
 
 
 FIXED_OBJECT = Operator(name="fixed_object", family=Family.PHYSICAL, edit=fixed_object)

@@ -119,6 +119,10 @@ class Surroundings:
     def unseen_colours(self, noun: str) -> list[str]:
         """Colours that nothing of that name shows."""
         seen = frozenset().union(
-            *(self.word(e).colours_seen | self.word(e).adjectives for e in self.facts.entities if noun in self.word(e).names)
+            *(
+                self.word(e).colours_seen | self.word(e).adjectives
+                for e in self.facts.entities
+                if noun in self.word(e).names
+            )
         )
         return [colour for colour in self.words.colours if colour not in seen]

@@ -101,8 +101,7 @@ def _end_contradiction(constraint: Constraint, step: Step, obj: Reference, desti
             return f"at the end the {obj.noun} is {step.relation} the {destination.noun}, and is not"
         case Demand.ONLY_AT if subject != obj and same_place:
             return (
-                f"at the end the {obj.noun} is {step.relation} the {destination.noun}, "
-                f"and only the {subject.noun} is"
+                f"at the end the {obj.noun} is {step.relation} the {destination.noun}, and only the {subject.noun} is"
             )
     return None
 

@@ -1,0 +1,70 @@
+"""A task release judged again: every reference must be valid and every case a conflict, in the simulator as it is now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..toolkit.base_tasks import base_task
+from ..toolkit.facts import SceneFacts
+from ..toolkit.plan import Plan
+from ..toolkit.premises import check, factors
+from ..toolkit.records import Arm, Instance, Prompt
+from .tasks import conflict_level
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """An instance that does not hold what it promises."""
+
+    instance_id: str
+    reason: str
+
+
+def check_release(
+    instances: Sequence[Instance], init_states: int, progress: Callable[[str], None] | None = None
+) -> tuple[Problem, ...]:
+    """Measure each base task's scene anew and judge its instructions.
+
+    Args:
+        instances: References and conflict instances; the instruction is the same under every prompt condition.
+        init_states: How many initial states to look at, from 0.
+        progress: Told each base task's id when it is done.
+    """
+    from ..toolkit.simulation.scene import Scene
+    from ..toolkit.simulation.scene_facts import measure_facts
+
+    problems: list[Problem] = []
+    of_task: dict[tuple[str, str], list[Instance]] = {}
+    for instance in instances:
+        if instance.prompt is Prompt.P0:
+            of_task.setdefault((instance.suite, instance.base_task), []).append(instance)
+    for (suite, name), group in of_task.items():
+        scene = Scene(base_task(suite, name))
+        facts = measure_facts(scene, range(min(init_states, scene.initial_state_count)))
+        for instance in group:
+            reason = judge(instance, facts)
+            if reason:
+                problems.append(Problem(instance_id=instance.instance_id, reason=reason))
+        if progress:
+            progress(f"{suite}/{name}")
+    return tuple(problems)
+
+
+def judge(instance: Instance, facts: SceneFacts) -> str | None:
+    """Why an instance does not hold what it promises, or None."""
+    plan = Plan.from_json(instance.plan)
+    findings = check(plan, facts)
+    if instance.arm is Arm.REFERENCE:
+        return f"the reference is not valid: {findings[0].premise}, {findings[0].observed}" if findings else None
+    assert instance.family is not None
+    level = conflict_level(len(plan.steps), findings, instance.family)
+    if level is None:
+        return f"no certain conflict of the family {instance.family}" if findings else "no premise is violated"
+    if level is not instance.level:
+        return f"the conflict is {level}, not {instance.level}"
+    recorded = {factor.premise for factor in instance.factors}
+    found = {factor.premise for factor in factors(findings)}
+    if recorded != found:
+        return f"other premises are violated: {', '.join(sorted(recorded ^ found))}"
+    return None

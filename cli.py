@@ -1,0 +1,309 @@
+"""The command line: parse, call one function, print."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from .toolkit.errors import ConflictVLAError, InvalidInputError
+from .toolkit.records import Arm, Family, Level, Prompt
+
+if TYPE_CHECKING:
+    from .eval.run import RunProgress
+
+app = typer.Typer(
+    help="What does a vision-language-action model do when its task makes no sense?",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+tasks_app = typer.Typer(help="Browse, check and build the conflict cases.", no_args_is_help=True)
+app.add_typer(tasks_app, name="tasks")
+
+OUT = Console()
+ERR = Console(stderr=True)
+
+FOUND_SOMETHING_WRONG = 1
+WRONG_USAGE = 2
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+TasksOption = Annotated[Path | None, typer.Option("--tasks", help="Another task release; default: the packaged one.")]
+
+
+def main() -> None:
+    """Entry point: errors of ours become one line and exit code 2; ``--debug`` shows the traceback."""
+    debug = "--debug" in sys.argv
+    sys.argv = [argument for argument in sys.argv if argument != "--debug"]
+    try:
+        app()
+    except ConflictVLAError as error:
+        if debug:
+            raise
+        ERR.print(f"[bold red]error:[/] {escape(str(error))}", soft_wrap=True, highlight=False)
+        sys.exit(WRONG_USAGE)
+
+
+@app.callback()
+def about(
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks; may stand anywhere on the line.")] = False,
+) -> None:
+    """What does a vision-language-action model do when its task makes no sense?"""
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for rollouts, scores and report.")] = Path("demo"),
+) -> None:
+    """Run three scripted agents with known answers on eight conflict cases, score them and write a report."""
+    from .eval.demo import demo_rollout_count, run_demo
+    from .eval.tables import print_table
+
+    with _progress("rollouts", demo_rollout_count()) as advance:
+        result = run_demo(out, lambda agent, state: advance(f"{agent}: {state.job.instance.instruction}"))
+    print_table(result.scores, "overall", OUT)
+    OUT.print(escape(result.lesson), highlight=False)
+    OUT.print()
+    for path, what in (
+        (result.report, "the report; open it in a browser"),
+        (result.scores_file, "the scores"),
+        (result.rollouts, "the rollouts, one LeRobot v3.0 data set an agent"),
+    ):
+        OUT.print(f"{escape(str(path))}  {what}", highlight=False, soft_wrap=True)
+
+
+@app.command()
+def run(
+    policy: Annotated[str, typer.Option(help="persist, refuse, fail_persist, or your own as module:Class.")],
+    out: Annotated[Path, typer.Option(help="Folder; rollouts go to OUT/rollouts/<policy>.")],
+    cases: Annotated[str | None, typer.Option(help="Case ids with * as wildcard, comma-separated; default: all.")] = None,
+    prompts: Annotated[str, typer.Option(help="Prompt conditions, comma-separated.")] = "P0",
+    init_states: Annotated[str, typer.Option(help="Initial states, such as 0-4 or 0,7.")] = "0-4",
+    seed: Annotated[int, typer.Option(help="Seed handed to the policy.")] = 0,
+    tasks: TasksOption = None,
+) -> None:
+    """Roll a policy out on conflict cases and their references; run again to continue after an interruption."""
+    from .builders.tasks_dataset import load_instances
+    from .eval.policies.registry import load_policy
+    from .eval.run import run_policy, with_references
+    from .eval.selection import parse_numbers, parse_prompts, select_conflicts
+
+    states = parse_numbers(init_states, "--init-states")
+    everything = load_instances(tasks)
+    chosen = with_references(select_conflicts(everything, cases, parse_prompts(prompts)), everything)
+    runner = load_policy(policy)
+    with _progress("rollouts", len(chosen) * len(states)) as advance:
+
+        def report_progress(state: RunProgress) -> None:
+            advance(state.job.instance.instruction)
+
+        folder = run_policy(
+            runner, chosen, out / "rollouts", init_states=states, seed=seed, progress=report_progress
+        )
+    OUT.print(f"{escape(str(folder))}  {len(chosen) * len(states)} rollouts", highlight=False, soft_wrap=True)
+    OUT.print(f"next: conflictvla score {escape(str(out))} --out {escape(str(out / 'scores.json'))}", soft_wrap=True)
+
+
+@app.command()
+def score(
+    rollouts: Annotated[Path, typer.Argument(help="Folder with one or more rollout data sets.")],
+    out: Annotated[Path | None, typer.Option(help="File for the scores as JSON.")] = None,
+    by: Annotated[str, typer.Option(help="overall, family, level, suite, prompt or qualified.")] = "overall",
+    as_json: JsonOption = False,
+) -> None:
+    """Score recorded rollouts; needs neither simulator nor torch. Exit code 1 where pairs were refused."""
+    from .eval.scores import score as score_rollouts
+    from .eval.tables import print_table
+
+    scores = score_rollouts(rollouts)
+    if out is not None:
+        _new_folder_for(out)
+        scores.write(out)
+    if as_json:
+        typer.echo(json.dumps(_null_for_nan(scores.table(by).to_pylist())))
+    else:
+        print_table(scores, by, OUT)
+    if scores.refusals:
+        for field, count in scores.refusals_by_field().items():
+            ERR.print(f"refused {count} conflict rollouts: {escape(field)}", highlight=False)
+        raise typer.Exit(FOUND_SOMETHING_WRONG)
+
+
+@app.command()
+def report(
+    rollouts: Annotated[Path, typer.Argument(help="Folder with one or more rollout data sets.")],
+    out: Annotated[Path, typer.Option(help="The HTML file.")] = Path("report.html"),
+) -> None:
+    """Score recorded rollouts and write one self-contained HTML report."""
+    from .eval.report import write_report
+    from .eval.scores import score as score_rollouts
+
+    scores = score_rollouts(rollouts)
+    _new_folder_for(out)
+    write_report(scores, rollouts, out)
+    OUT.print(f"{escape(str(out))}  open it in a browser", highlight=False, soft_wrap=True)
+
+
+@app.command()
+def doctor(as_json: JsonOption = False) -> None:
+    """Check what is installed here and what it can do. Exit code 1 where something needed is broken."""
+    from .eval.doctor import diagnose
+
+    findings = diagnose()
+    if as_json:
+        typer.echo(json.dumps([{"check": f.check, "state": f.state, "detail": f.detail} for f in findings]))
+    else:
+        table = Table("check", "state", "detail", box=None, pad_edge=False)
+        colours = {"ok": "green", "absent": "yellow", "broken": "red"}
+        for finding in findings:
+            table.add_row(finding.check, f"[{colours[finding.state]}]{finding.state}[/]", escape(finding.detail))
+        OUT.print(table)
+    if any(finding.state == "broken" for finding in findings):
+        raise typer.Exit(FOUND_SOMETHING_WRONG)
+
+
+@tasks_app.command("list")
+def tasks_list(
+    suite: Annotated[str | None, typer.Option(help="LIBERO suite.")] = None,
+    task: Annotated[str | None, typer.Option(help="Base task's name.")] = None,
+    family: Annotated[Family | None, typer.Option(help="Conflict family.")] = None,
+    level: Annotated[Level | None, typer.Option(help="Structural level.")] = None,
+    tasks: TasksOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the conflict cases."""
+    from .builders.tasks_dataset import load_instances
+
+    found = [
+        instance
+        for instance in load_instances(tasks)
+        if instance.arm is Arm.CONFLICT
+        and instance.prompt is Prompt.P0
+        and suite in (None, instance.suite)
+        and task in (None, instance.base_task)
+        and family in (None, instance.family)
+        and level in (None, instance.level)
+    ]
+    if not found:
+        raise InvalidInputError("no case fits these filters; conflictvla tasks list  shows all")
+    if as_json:
+        typer.echo(json.dumps([{"case_id": i.case_id, "instruction": i.instruction} for i in found]))
+        return
+    for instance in found:
+        OUT.print(f"[dim]{instance.case_id}[/]  {escape(instance.instruction)}", highlight=False, soft_wrap=True)
+    OUT.print(f"{len(found)} cases", highlight=False)
+
+
+@tasks_app.command("show")
+def tasks_show(
+    case_id: Annotated[str, typer.Argument(help="A case id, or a beginning of one that fits only it.")],
+    tasks: TasksOption = None,
+) -> None:
+    """Show one case: its instruction, what it presupposes, and the evidence against it."""
+    from .builders.tasks_dataset import load_instances
+    from .eval.selection import find_case
+
+    case = find_case(load_instances(tasks), case_id)
+    OUT.print(f"[bold]{escape(case.instruction)}[/]", highlight=False)
+    for name, value in (
+        ("case", case.case_id),
+        ("base task", f"{case.suite}/{case.base_task}"),
+        ("reference", case.base_instruction),
+        ("family, level", f"{case.family}, {case.level}"),
+        ("operator", case.operator),
+        ("targets", ", ".join(case.targets)),
+    ):
+        OUT.print(f"{name:>14}  {escape(str(value))}", highlight=False, soft_wrap=True)
+    for factor in case.factors:
+        OUT.print(f"\n[red]{escape(factor.premise)}[/]", highlight=False)
+        OUT.print(f"      expected  {escape(factor.expected)}", highlight=False, soft_wrap=True)
+        OUT.print(f"      observed  {escape(factor.observed)}", highlight=False, soft_wrap=True)
+        if factor.margin is not None:
+            OUT.print(f"        margin  {100 * factor.margin:.1f} cm", highlight=False)
+
+
+@tasks_app.command("build")
+def tasks_build(
+    out: Annotated[Path, typer.Option(help="Folder for the task release.")],
+    suite: Annotated[list[str] | None, typer.Option(help="LIBERO suite; may be given several times.")] = None,
+    per_cell: Annotated[int, typer.Option(help="Most cases of one base task, family and level.")] = 2,
+    init_states: Annotated[int, typer.Option(help="In how many initial states each case must hold.")] = 50,
+    workers: Annotated[int, typer.Option(help="Processes; the result does not depend on it.")] = 1,
+) -> None:
+    """Build conflict cases in the simulator, each proven in every initial state."""
+    from .builders.tasks import build_cases
+    from .builders.tasks_dataset import check_writable, write_tasks
+    from .toolkit.base_tasks import base_tasks
+
+    suites = suite or ["libero_goal"]
+    check_writable(out)
+    with _progress("base tasks", sum(len(base_tasks(name)) for name in suites)) as advance:
+        cases = build_cases(
+            suites,
+            per_cell=per_cell,
+            init_states=init_states,
+            workers=workers,
+            progress=lambda done: advance(f"{done.task.task_id}: {len(done.candidates)} candidates"),
+        )
+    write_tasks(cases, out)
+    OUT.print(f"{escape(str(out))}  {len(cases)} cases", highlight=False, soft_wrap=True)
+
+
+@tasks_app.command("check")
+def tasks_check(
+    tasks: TasksOption = None,
+    init_states: Annotated[int, typer.Option(help="How many initial states to check in, from 0.")] = 50,
+) -> None:
+    """Judge every released case again in the simulator. Exit code 1 where one no longer holds."""
+    from .builders.task_check import check_release
+    from .builders.tasks_dataset import load_instances
+
+    instances = load_instances(tasks)
+    base_task_count = len({(instance.suite, instance.base_task) for instance in instances})
+    with _progress("base tasks", base_task_count) as advance:
+        problems = check_release(instances, init_states, advance)
+    for problem in problems:
+        OUT.print(f"{escape(problem.instance_id)}: {escape(problem.reason)}", highlight=False, soft_wrap=True)
+    count = sum(instance.prompt is Prompt.P0 for instance in instances)
+    OUT.print(f"{count} instructions checked in {init_states} initial states, {len(problems)} wrong", highlight=False)
+    if problems:
+        raise typer.Exit(FOUND_SOMETHING_WRONG)
+
+
+@contextmanager
+def _progress(what: str, total: int) -> Iterator[Callable[[str], None]]:
+    """A progress bar on the error stream; the yielded function advances it and names what was just done."""
+    columns = (
+        TextColumn(what),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}", markup=False),
+    )
+    with Progress(*columns, console=ERR, transient=True) as bar:
+        job = bar.add_task("starting the simulator", total=total)
+        yield lambda done: bar.update(job, advance=1, description=done)
+
+
+def _new_folder_for(file: Path) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInputError(f"{file}: cannot be written ({error.strerror}); choose another --out") from error
+
+
+def _null_for_nan(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{key: None if value != value else value for key, value in row.items()} for row in rows]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""Choosing what to run: case filters, prompt conditions and initial states as users write them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from ..toolkit.errors import InvalidInputError, NotFoundError, choices
+from ..toolkit.records import Arm, Instance, Prompt
+
+
+def select_conflicts(
+    instances: Sequence[Instance], patterns: str | None, prompts: Sequence[Prompt]
+) -> tuple[Instance, ...]:
+    """Conflict instances whose case ids fit any of the comma-separated patterns.
+
+    Args:
+        instances: All instances.
+        patterns: Case ids with ``*`` and ``?`` as wildcards; None for all.
+        prompts: Prompt conditions.
+
+    Raises:
+        NotFoundError: A pattern fits no case.
+    """
+    conflicts = [i for i in instances if i.arm is Arm.CONFLICT and i.prompt in prompts]
+    if patterns is None:
+        return tuple(conflicts)
+    wanted = [pattern.strip() for pattern in patterns.split(",") if pattern.strip()]
+    for pattern in wanted:
+        if not any(fnmatchcase(str(instance.case_id), pattern) for instance in conflicts):
+            known = [str(instance.case_id) for instance in conflicts]
+            raise NotFoundError(f"no case '{pattern}': {_closest(pattern, known)}; conflictvla tasks list  shows all")
+    return tuple(i for i in conflicts if any(fnmatchcase(str(i.case_id), pattern) for pattern in wanted))
+
+
+def find_case(instances: Sequence[Instance], case_id: str) -> Instance:
+    """The one case (as its P0 instance) whose id is, or begins with, what was given.
+
+    Raises:
+        NotFoundError: There is none.
+        InvalidInputError: There are several.
+    """
+    conflicts = [i for i in instances if i.arm is Arm.CONFLICT and i.prompt is Prompt.P0]
+    found = [i for i in conflicts if i.case_id == case_id] or [i for i in conflicts if str(i.case_id).startswith(case_id)]
+    if not found:
+        raise NotFoundError(f"no case '{case_id}': {_closest(case_id, [str(i.case_id) for i in conflicts])}")
+    if len(found) > 1:
+        raise InvalidInputError(f"{len(found)} cases begin with '{case_id}', such as {found[0].case_id}: write more of it")
+    return found[0]
+
+
+def parse_prompts(text: str) -> tuple[Prompt, ...]:
+    """Prompt conditions from text such as ``P0,P1``.
+
+    Raises:
+        NotFoundError: There is no such condition.
+    """
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in list(Prompt):
+            raise NotFoundError(f"no prompt condition '{name}' in --prompts: {choices(name, list(Prompt))}")
+    if not names:
+        raise InvalidInputError("--prompts is empty: write P0, P1 or P0,P1")
+    return tuple(Prompt(name) for name in dict.fromkeys(names))
+
+
+def parse_numbers(text: str, option: str) -> tuple[int, ...]:
+    """Numbers from text such as ``0-4`` or ``0,7``, sorted, each once.
+
+    Raises:
+        InvalidInputError: The text is something else.
+    """
+    numbers: set[int] = set()
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*(\d+)(?:\s*-\s*(\d+))?\s*", part)
+        if match is None or int(match[2] or match[1]) < int(match[1]):
+            raise InvalidInputError(f"{option} '{text}' is not a list of numbers: write it like 0-4 or 0,7")
+        numbers.update(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return tuple(sorted(numbers))
+
+
+def _closest(given: str, known: Sequence[str]) -> str:
+    hint = choices(given, list(known)).split(" (known:")[0]
+    return hint if hint.startswith("did you mean") else f"the first of {len(known)} is '{known[0]}'"

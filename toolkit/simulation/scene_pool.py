@@ -1,0 +1,32 @@
+"""Scenes kept warm: building one takes seconds, resetting it milliseconds."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from ..base_tasks import base_task
+from .scene import Scene
+
+
+class ScenePool:
+    """Scenes by base task, the least recently used given up first.
+
+    A scene's reset is complete, so a rollout in a used scene equals one in a new scene, bit by bit.
+
+    Args:
+        capacity: Most scenes kept; each holds its meshes and textures, some 100 MB.
+    """
+
+    def __init__(self, capacity: int = 10) -> None:
+        self._capacity = capacity
+        self._scenes: OrderedDict[tuple[str, str], Scene] = OrderedDict()
+
+    def scene(self, suite: str, task: str) -> Scene:
+        """The scene of a base task, built when first asked for."""
+        key = suite, task
+        if key not in self._scenes:
+            self._scenes[key] = Scene(base_task(suite, task))
+            if len(self._scenes) > self._capacity:
+                self._scenes.popitem(last=False)
+        self._scenes.move_to_end(key)
+        return self._scenes[key]
