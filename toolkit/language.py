@@ -1,7 +1,7 @@
 """English: instructions rendered from plans, and LIBERO's own instructions read into plans.
 
-Rendering is a small grammar over the parts of a plan, lower-case as LIBERO's. Where English offers several ways to say a
-thing, a wording number picks one, so that the same plan always reads the same.
+Rendering is a small grammar over the parts of a plan, lower-case as LIBERO's. Where English offers several ways to say
+a thing, a wording number picks one, so that the same plan always reads the same.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The words: what everything in the scenes is called, what colours it shows, and what is absent from all of them.
 
 The data is one reviewed file, ``vocabulary.json``; each entry has a line that says why. Names serve two purposes: a
-reference is grounded only in what bears the name, and an absent thing must be absent under every name a person might use.
+reference is grounded only in what bears the name, and an absent thing must be absent under every name a person might
+use.
 """
 
 from __future__ import annotations
@@ -97,7 +98,8 @@ class Vocabulary:
         """
         if category not in self.present:
             raise NotFoundError(
-                f"toolkit/vocabulary.json has no category '{category}': add it {choices(category, sorted(self.present))}"
+                f"toolkit/vocabulary.json has no category '{category}': "
+                f"add it {choices(category, sorted(self.present))}"
             )
         return self.present[category]
 

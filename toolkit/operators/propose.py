@@ -37,8 +37,8 @@ class Proposal:
 def propose(base: Plan, facts: SceneFacts, words: Vocabulary) -> Iterator[Proposal]:
     """Every proposal for a base plan, in a fixed order.
 
-    Single-step base plans give single-step conflicts, and multi-step ones with each valid side step in front. Base plans
-    of several steps keep their own steps.
+    Single-step base plans give single-step conflicts, and multi-step ones with each valid side step in front. Base
+    plans of several steps keep their own steps.
     """
     around = Surroundings.of(base, facts, words)
     main = base.steps[-1]
@@ -81,13 +81,17 @@ def side_steps(around: Surroundings) -> list[Step]:
         index = around.facts.index(entity.name)
         if entity.switches and noun not in around.busy and not around.facts.is_on[:, index].any():
             steps.append(Step(verb=Verb.TURN_ON, object=Reference(noun=noun)))
-    for drawer in around.drawers():
-        if drawer.of is not None and drawer.of.noun not in around.busy and drawer.noun not in around.busy:
-            steps.append(Step(verb=Verb.OPEN, object=drawer))
-    for thing in around.movable():
-        for place in around.surfaces():
-            if not around.busy & {thing.noun, place.noun} and thing != place and _steady(thing.noun, place.noun):
-                steps.append(Step(verb=Verb.PUT, object=thing, relation=Relation.ON, destination=place))
+    steps += [
+        Step(verb=Verb.OPEN, object=drawer)
+        for drawer in around.drawers()
+        if drawer.of is not None and drawer.of.noun not in around.busy and drawer.noun not in around.busy
+    ]
+    steps += [
+        Step(verb=Verb.PUT, object=thing, relation=Relation.ON, destination=place)
+        for thing in around.movable()
+        for place in around.surfaces()
+        if not around.busy & {thing.noun, place.noun} and thing != place and _steady(thing.noun, place.noun)
+    ]
     return steps
 
 

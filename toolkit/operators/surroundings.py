@@ -79,7 +79,7 @@ class Surroundings:
         return [Reference(noun=self.word(e).noun) for e in self.wholes() if e.movable and e.opening_m is not None]
 
     def fits(self, thing: Reference, place: Reference) -> bool:
-        """Whether the thing would go into the place's opening, turned as it likes; drawers are taken to hold anything."""
+        """Whether the thing would go into the place's opening, turned as it likes; a drawer holds anything."""
         sizes = {self.word(entity).noun: sorted(entity.size_m) for entity in self.wholes()}
         openings = {self.word(entity).noun: entity.opening_m for entity in self.wholes()}
         opening = openings.get(place.noun)
