@@ -85,7 +85,7 @@ def demo(
 def run(
     policy: Annotated[str, typer.Option(help="persist, refuse, fail_persist, or your own as module:Class.")],
     out: Annotated[Path, typer.Option(help="Folder; rollouts go to OUT/rollouts/<policy>.")],
-    cases: Annotated[str | None, typer.Option(help="Case ids with * as wildcard, comma-separated; default: all.")] = None,
+    cases: Annotated[str | None, typer.Option(help="Case ids with * as wildcard, comma-separated; or all.")] = None,
     prompts: Annotated[str, typer.Option(help="Prompt conditions, comma-separated.")] = "P0",
     init_states: Annotated[str, typer.Option(help="Initial states, such as 0-4 or 0,7.")] = "0-4",
     seed: Annotated[int, typer.Option(help="Seed handed to the policy.")] = 0,
@@ -106,9 +106,7 @@ def run(
         def report_progress(state: RunProgress) -> None:
             advance(state.job.instance.instruction)
 
-        folder = run_policy(
-            runner, chosen, out / "rollouts", init_states=states, seed=seed, progress=report_progress
-        )
+        folder = run_policy(runner, chosen, out / "rollouts", init_states=states, seed=seed, progress=report_progress)
     OUT.print(f"{escape(str(folder))}  {len(chosen) * len(states)} rollouts", highlight=False, soft_wrap=True)
     OUT.print(f"next: conflictvla score {escape(str(out))} --out {escape(str(out / 'scores.json'))}", soft_wrap=True)
 

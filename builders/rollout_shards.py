@@ -9,6 +9,7 @@ import dataclasses
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -69,11 +70,11 @@ def read_shard(path: Path) -> Rollout:
     return Rollout(episode=_episode(fields), frames=frames)
 
 
-def _episode(fields: dict[str, object]) -> EpisodeRecord:
+def _episode(fields: dict[str, Any]) -> EpisodeRecord:
     enums = {"arm": Arm, "family": Family, "level": Level, "prompt": Prompt}
     typed = {name: kind(fields[name]) if fields[name] is not None else None for name, kind in enums.items()}
     tuples = {
-        name: tuple(fields[name])  # type: ignore[arg-type]  # JSON gives lists where the record has tuples
+        name: tuple(fields[name])  # JSON gives lists where the record has tuples
         for name in ("targets", "final_eef_pos_m", "final_target_pos_m")
     }
-    return EpisodeRecord(**{**fields, **typed, **tuples})  # type: ignore[arg-type]
+    return EpisodeRecord(**{**fields, **typed, **tuples})

@@ -1,4 +1,4 @@
-"""A task release judged again: every reference must be valid and every case a conflict, in the simulator as it is now."""
+"""A task release judged again: every reference valid and every case a conflict, in the simulator as it is now."""
 
 from __future__ import annotations
 

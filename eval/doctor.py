@@ -108,7 +108,7 @@ def _scene() -> Finding:
         for _ in range(20):
             scene.step([0.0] * 6 + [-1.0])
         step_ms = (time.perf_counter() - started) / 20 * 1000
-    except Exception as error:  # noqa: BLE001  # whatever is wrong with the installation is the finding
+    except Exception as error:  # whatever is wrong with the installation is the finding
         return Finding(check="scene", state="broken", detail=f"{type(error).__name__}: {error}")
     if len(hashes) > 1:
         return Finding(check="scene", state="broken", detail="two resets to one initial state differ")

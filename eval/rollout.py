@@ -164,7 +164,7 @@ class _Frames:
         """Record the present state and the action about to be executed."""
         seen = observe(self._scene, 0)
         eef, targets = self.positions()
-        row = {
+        row: dict[str, npt.NDArray[np.floating]] = {
             "observation.state": seen.state,
             "action": action,
             "observation.eef_pos_m": eef,

@@ -42,11 +42,14 @@ def find_case(instances: Sequence[Instance], case_id: str) -> Instance:
         InvalidInputError: There are several.
     """
     conflicts = [i for i in instances if i.arm is Arm.CONFLICT and i.prompt is Prompt.P0]
-    found = [i for i in conflicts if i.case_id == case_id] or [i for i in conflicts if str(i.case_id).startswith(case_id)]
+    found = [i for i in conflicts if i.case_id == case_id]
+    found = found or [i for i in conflicts if str(i.case_id).startswith(case_id)]
     if not found:
         raise NotFoundError(f"no case '{case_id}': {_closest(case_id, [str(i.case_id) for i in conflicts])}")
     if len(found) > 1:
-        raise InvalidInputError(f"{len(found)} cases begin with '{case_id}', such as {found[0].case_id}: write more of it")
+        raise InvalidInputError(
+            f"{len(found)} cases begin with '{case_id}', such as {found[0].case_id}: write more of it"
+        )
     return found[0]
 
 

@@ -226,7 +226,7 @@ def tow(scene: Scene, name: str, path: Sequence[Array], *, empty: bool) -> Motio
     """
 
     def way(point: Array) -> Array:
-        return (point - target_positions(scene, [name])[0]) * LEVEL
+        return np.asarray((point - target_positions(scene, [name])[0]) * LEVEL)
 
     def inside(height_m: float) -> Pose:
         low, high = body_box(scene, f"{name}_main")
