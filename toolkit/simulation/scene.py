@@ -80,7 +80,7 @@ class Scene:
         self._controller = PoseController(self.model, self.data, self.arm, _gains(self.libero))
         self._substeps = round(1.0 / CONTROL_HZ / self.model.opt.timestep)
         self._initial_states = initial_states(task)
-        self._model_at_reset = _mutable_model(self.model)
+        self._model_at_reset = tuple(np.array(part) for part in _mutable_model(self.model))
         self.scene_sha256 = _scene_sha256(self.libero, self.model)
 
     @property
