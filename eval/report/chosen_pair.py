@@ -1,0 +1,102 @@
+"""The pair that the page shows in full: chosen by a stated rule, its motion taken from the recorded rollouts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...toolkit.errors import DatasetError
+from ..measures.process import arm_action_norm
+from ..rollouts import RolloutSet
+
+FloatArray = npt.NDArray[np.float64]
+
+RULE = "the qualified failure with the highest product of TAR and Early20"
+FALLBACK_RULE = "the pair with the highest product of TAR and Early20, as there is no qualified failure"
+LAST_RULE = "the first pair, as no pair has a defined TAR"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenPair:
+    """A row of the table of pairs, and the rule that chose it."""
+
+    row: dict[str, Any]
+    rule: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PairMotion:
+    """Motion of a pair's two rollouts.
+
+    Attributes:
+        reference_eef_m: Gripper site before each action and after the last, shape (H+ + 1, 3).
+        conflict_eef_m: Likewise, shape (H- + 1, 3).
+        reference_norm: Norm of each of the arm's actions, shape (H+,).
+        conflict_norm: Likewise, shape (H-,).
+        targets: Names of the reference goal's targets.
+        target_m: Where they are at the start, shape (K, 3).
+    """
+
+    reference_eef_m: FloatArray
+    conflict_eef_m: FloatArray
+    reference_norm: FloatArray
+    conflict_norm: FloatArray
+    targets: tuple[str, ...]
+    target_m: FloatArray
+
+
+def choose_pair(pairs: pa.Table) -> ChosenPair | None:
+    """The clearest failed persistence among the pairs; None without pairs.
+
+    Ties go to the first in the table's own order, so the choice is the same for the same scores.
+    """
+    if not pairs.num_rows:
+        return None
+    strength = pairs["TAR"].to_numpy() * pairs["Early20_TS"].to_numpy()
+    failed = pc.and_(pairs["reference_success"], pc.invert(pairs["conflict_success"])).to_numpy()
+    for among, rule in ((failed, RULE), (np.ones(len(failed), np.bool_), FALLBACK_RULE)):
+        candidates = np.where(among & np.isfinite(strength), strength, -1.0)
+        if candidates.max() >= 0:
+            return ChosenPair(row=pairs.slice(int(candidates.argmax()), 1).to_pylist()[0], rule=rule)
+    return ChosenPair(row=pairs.slice(0, 1).to_pylist()[0], rule=LAST_RULE)
+
+
+def pair_motion(pair: ChosenPair, parts: Iterable[RolloutSet]) -> PairMotion:
+    """Read the motion of a pair.
+
+    Args:
+        pair: Which pair.
+        parts: Rollout sets; both rollouts of the pair are in one of them.
+
+    Raises:
+        DatasetError: If no part holds the pair, so scores and rollouts do not belong together.
+    """
+    ids = [pair.row["reference_rollout"], pair.row["conflict_rollout"]]
+    for part in parts:
+        if set(ids) <= set(part.episodes["rollout_id"].to_pylist()):
+            return _motion(part, *(int(row) for row in part.rows_of(ids)))
+    raise DatasetError(f"rollouts {ids[0]} and {ids[1]} are not among these rollouts: give those that were scored")
+
+
+def _motion(part: RolloutSet, reference: int, conflict: int) -> PairMotion:
+    eef, norm = [], []
+    for row in (reference, conflict):
+        before = part.rollout_feature("observation.eef_pos_m", row).astype(np.float64)
+        eef.append(np.concatenate([before, part.final_eef_pos_m[row : row + 1]]))
+        norm.append(arm_action_norm(part.rollout_feature("action", row)))
+    targets = tuple(part.episodes["targets"][reference].as_py())
+    first = part.rollout_feature("observation.target_pos_m", reference)[0].astype(np.float64).reshape(-1, 3)
+    return PairMotion(
+        reference_eef_m=eef[0],
+        conflict_eef_m=eef[1],
+        reference_norm=norm[0],
+        conflict_norm=norm[1],
+        targets=targets,
+        target_m=first[: len(targets)],
+    )

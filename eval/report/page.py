@@ -1,0 +1,316 @@
+"""The page: what it says about the scores, put into the template."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from ..comparisons import PERSISTENCE_LEVELS
+from ..measures import MEASURES, Measure
+from ..pairs import Refusal
+from ..rollouts import RolloutSet, read_rollouts_by_policy
+from ..scores import Scores
+from ..statistics import CONFIDENCE, RESAMPLES, SEED
+from ..tables import TITLES, Cell, arrow, cell, group_column, percent, shown_measures
+from .chosen_pair import ChosenPair, choose_pair, pair_motion
+from .plots import (
+    CONFLICT_COLOUR,
+    FAMILY_LETTERS,
+    REFERENCE_COLOUR,
+    PolicySpots,
+    Spot,
+    action_norms,
+    gripper_paths,
+    outcome_against_process,
+    persistence_curve,
+    persistence_map,
+)
+from .svg import Style, style
+
+FOLDER = Path(__file__).parent
+
+PICTURED = ("TAR", "Early20_TS", "AMS")
+"""Process measures that are plotted against the outcome."""
+
+SHOWN_REFUSALS = 20
+
+PAIR_FIELDS = (
+    "policy",
+    "prompt",
+    "family",
+    "level",
+    "suite",
+    "base_task",
+    "init_state",
+    "instruction",
+    "base_instruction",
+    "reference_success",
+    "conflict_success",
+    "TAR",
+    "TS",
+    "Early20_TS",
+    "AMS",
+)
+"""Columns of the table of pairs that the searchable list needs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A table row as text: the policy, its group within the table (or empty), the measures, the number of pairs."""
+
+    policy: str
+    group: str
+    cells: tuple[Cell, ...]
+    n: int
+    first_of_policy: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableView:
+    """A score table as text."""
+
+    title: str
+    by: str
+    group: str | None
+    prompts: tuple[str, ...]
+    measures: tuple[Measure, ...]
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairView:
+    """The pair shown in full."""
+
+    chosen: ChosenPair
+    paths: Markup
+    norms: Markup
+    values: tuple[tuple[str, str], ...]
+
+
+def write_report(scores: Scores, rollouts: RolloutSet | Path | str, path: Path | str) -> Path:
+    """Write one HTML file that needs nothing else: no network, no other file.
+
+    Args:
+        scores: What to report.
+        rollouts: The rollouts that were scored, or the folder they are in; one pair's motion is shown from them.
+        path: Where to write; folders are made as needed.
+
+    Returns:
+        The path written. The same scores and rollouts give the same bytes.
+
+    Raises:
+        DatasetError: If the rollouts are damaged, or not those that were scored.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(path.name + ".unfinished")
+    unfinished.write_text(render_report(scores, rollouts), encoding="utf-8")
+    os.replace(unfinished, path)
+    return path
+
+
+def render_report(scores: Scores, rollouts: RolloutSet | Path | str) -> str:
+    """The page as text; see ``write_report``."""
+    # Instructions and policy names come from data that anyone may have uploaded: everything is escaped.
+    environment = Environment(
+        autoescape=True,
+        loader=FileSystemLoader(FOLDER),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(arrow=arrow, percent=percent)
+    styles = {policy: style(index) for index, policy in enumerate(scores.policies)}
+    views = {by: _table_view(scores, by) for by in TITLES}
+    return environment.get_template("report.html.j2").render(
+        scores=scores,
+        provenance=scores.provenance,
+        finding=finding(scores),
+        views=views,
+        styles=styles,
+        measures=MEASURES,
+        pictures=_pictures(scores, styles),
+        family_letters=FAMILY_LETTERS,
+        curve=_curve(scores, styles),
+        maps=_maps(scores, styles),
+        prompt_effect=_prompt_effect(scores),
+        outcome_tests=scores.outcome_tests().to_pylist(),
+        abstention=scores.abstention().to_pylist(),
+        pair=_pair_view(scores, rollouts),
+        colours={"reference": REFERENCE_COLOUR, "conflict": CONFLICT_COLOUR},
+        pairs_json=script_json(_pair_list(scores)),
+        refusals=_shown_refusals(scores),
+        undefined=scores.undefined().to_pylist(),
+        statistics={"confidence": CONFIDENCE, "resamples": RESAMPLES, "seed": SEED},
+        css=Markup((FOLDER / "report.css").read_text(encoding="utf-8")),
+        script=Markup((FOLDER / "report.js").read_text(encoding="utf-8")),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What the page says first: how often the invalid task is completed, then what the failures look like."""
+
+    outcome: str
+    process: str
+
+
+def finding(scores: Scores) -> Finding:
+    """The finding in words; ``process`` is empty where no qualified failure has a defined TAR."""
+    rows = scores.table("overall").to_pylist()
+    if not rows:
+        return Finding(outcome="No pair could be scored", process="")
+    low, high = (end(rows, key=lambda row: row["RGSR"]) for end in (min, max))
+    if len(rows) == 1:
+        reached = f"{percent(low['RGSR'])}% of rollouts, against {percent(low['PCSR'])}% with valid ones"
+        outcome = f"With invalid premises {low['policy']} still reaches the reference goal in {reached}"
+    else:
+        reached = f"{percent(low['RGSR'])}% ({low['policy']}) to {percent(high['RGSR'])}% ({high['policy']})"
+        outcome = f"With invalid premises the reference goal is still reached in {reached} of rollouts"
+    return Finding(outcome=outcome, process=_finding_about_failures(scores))
+
+
+def script_json(value: object) -> Markup:
+    """JSON that may stand inside a script element: no character of it can end that element."""
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+def _finding_about_failures(scores: Scores) -> str:
+    rows = [row for row in scores.table("qualified").to_pylist() if not math.isnan(row["TAR"])]
+    if not rows:
+        return ""
+    least, most = (end(rows, key=lambda row: row["TAR"]) for end in (min, max))
+    covered = f"{percent(least['TAR'])}% ({least['policy']})"
+    if least is not most:
+        covered += f" to {percent(most['TAR'])}% ({most['policy']})"
+    return (
+        f"Where a policy fails although its reference rollout succeeds, its gripper still covers {covered} of the "
+        "reference rollout's approach to the target. Failing alone does not tell refusal from failed persistence."
+    )
+
+
+def _table_view(scores: Scores, by: str) -> TableView:
+    table = scores.table(by).to_pylist()
+    measures, group = shown_measures(by), group_column(by)
+    rows = [
+        Row(
+            policy=row["policy"],
+            group=row[group] if group else "",
+            cells=tuple(cell(row, measure.name) for measure in measures),
+            n=row["n"],
+            first_of_policy=index == 0 or table[index - 1]["policy"] != row["policy"],
+        )
+        for index, row in enumerate(table)
+    ]
+    prompts = tuple(sorted({row["prompt"] for row in table}))
+    return TableView(title=TITLES[by], by=by, group=group, prompts=prompts, measures=measures, rows=tuple(rows))
+
+
+def _spot(row: dict[str, Any], measure: str, name: str) -> Spot:
+    def interval(of: str) -> tuple[float, float]:
+        return 100 * row[f"{of}_lo"], 100 * row[f"{of}_hi"]
+
+    return Spot(
+        name=name,
+        at=(100 * row["RGSR"], 100 * row[measure]),
+        x_interval=interval("RGSR"),
+        y_interval=interval(measure),
+    )
+
+
+def _pictures(scores: Scores, styles: dict[str, Style]) -> list[Markup]:
+    families = scores.table("family").to_pylist()
+    pictures = []
+    for measure in MEASURES:
+        if measure.name not in PICTURED:
+            continue
+        policies = [
+            PolicySpots(
+                policy=_spot(row, measure.name, row["policy"]),
+                families=tuple(
+                    _spot(family, measure.name, family["family"])
+                    for family in families
+                    if family["policy"] == row["policy"] and not math.isnan(family[measure.name])
+                ),
+                style=styles[row["policy"]],
+            )
+            for row in scores.table("overall").to_pylist()
+            if not math.isnan(row[measure.name])
+        ]
+        pictures.append(outcome_against_process(measure, policies))
+    return pictures
+
+
+def _curve(scores: Scores, styles: dict[str, Style]) -> Markup:
+    curves = [(policy, scores.failed_persistence(policy), styles[policy]) for policy in scores.policies]
+    return persistence_curve(curves, PERSISTENCE_LEVELS)
+
+
+def _maps(scores: Scores, styles: dict[str, Style]) -> list[tuple[str, Markup | None]]:
+    """Each policy's map, or None where it has no qualified failure with a defined TAR."""
+    maps: list[tuple[str, Markup | None]] = []
+    for policy in scores.policies:
+        curve = scores.failed_persistence(policy)
+        drawn = None if math.isnan(curve[0, 0]) else persistence_map(policy, curve, PERSISTENCE_LEVELS, styles[policy])
+        maps.append((policy, drawn))
+    return maps
+
+
+def _prompt_effect(scores: Scores) -> list[dict[str, Any]]:
+    symbols = {measure.name: measure.symbol for measure in MEASURES}
+    return [
+        row
+        | {"symbol": symbols.get(row["measure"], row["measure"]), "difference": _signed(row["difference"])}
+        | {"low": _signed(row["difference_lo"]), "high": _signed(row["difference_hi"])}
+        | {"p": _p_value(row["p"]), "q": _p_value(row["q"])}
+        for row in scores.prompt_effect().to_pylist()
+    ]
+
+
+def _signed(fraction: float) -> str:
+    text = percent(fraction)
+    return "+" + text if fraction > 0 and text != "0.0" else text.replace("-", "−")
+
+
+def _p_value(p: float) -> str:
+    if math.isnan(p):
+        return "–"
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _pair_view(scores: Scores, rollouts: RolloutSet | Path | str) -> PairView | None:
+    chosen = choose_pair(scores.pairs)
+    if chosen is None:
+        return None
+    parts = [rollouts] if isinstance(rollouts, RolloutSet) else read_rollouts_by_policy(rollouts)
+    motion = pair_motion(chosen, parts)
+    values = tuple((measure.symbol, percent(chosen.row[measure.name])) for measure in MEASURES if measure.process)
+    return PairView(chosen=chosen, paths=gripper_paths(motion), norms=action_norms(motion), values=values)
+
+
+def _pair_list(scores: Scores) -> dict[str, Any]:
+    """The pairs column by column; text as numbers into a list of distinct texts, measures in tenths of a percent."""
+    columns: dict[str, Any] = {}
+    for name in PAIR_FIELDS:
+        values = scores.pairs[name].to_pylist()
+        if isinstance(values[0] if values else None, str):
+            distinct = sorted(set(values))
+            place = {text: index for index, text in enumerate(distinct)}
+            columns[name] = {"texts": distinct, "rows": [place[value] for value in values]}
+        elif isinstance(values[0] if values else None, float):
+            columns[name] = {"rows": [None if math.isnan(value) else round(1000 * value) for value in values]}
+        else:
+            columns[name] = {"rows": [int(value) for value in values]}
+    return columns
+
+
+def _shown_refusals(scores: Scores) -> tuple[Refusal, ...]:
+    return scores.refusals[:SHOWN_REFUSALS]
