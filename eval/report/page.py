@@ -22,7 +22,6 @@ from ..tables import TITLES, Cell, arrow, cell, group_column, percent, shown_mea
 from .chosen_pair import ChosenPair, choose_pair, pair_motion
 from .plots import (
     CONFLICT_COLOUR,
-    FAMILY_LETTERS,
     REFERENCE_COLOUR,
     PolicySpots,
     Spot,
@@ -31,6 +30,7 @@ from .plots import (
     outcome_against_process,
     persistence_curve,
     persistence_map,
+    picture_note,
 )
 from .svg import Style, style
 
@@ -137,7 +137,7 @@ def render_report(scores: Scores, rollouts: RolloutSet | Path | str) -> str:
         styles=styles,
         measures=MEASURES,
         pictures=_pictures(scores, styles),
-        family_letters=FAMILY_LETTERS,
+        picture_note=picture_note(len(scores.policies)),
         curve=_curve(scores, styles),
         maps=_maps(scores, styles),
         prompt_effect=_prompt_effect(scores),

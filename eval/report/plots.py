@@ -40,6 +40,10 @@ CORNERS = {
 """What the corners of each panel stand for: where, at which side, in words."""
 
 
+MOST_NAMED = 4
+"""Up to this many policies are named beside their marks; more are told apart by the legend alone."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spot:
     """A policy or one of its conflict families in the plane of outcome and process, all in percent.
@@ -74,16 +78,30 @@ def outcome_against_process(measure: Measure, policies: Sequence[PolicySpots]) -
     for (height, shift), side, words in CORNERS[measure.name]:
         x = 1.5 if side == "start" else 98.5
         plot.text((x, height), words, dy=shift, text_anchor=side, fill=MUTED, font_size=10, font_style="italic")
+    crowded = len(policies) > MOST_NAMED
     for spots in policies:
         for family in spots.families:
+            said = f"{spots.policy.name}, {family.name}: {family.at[0]:.1f}% and {family.at[1]:.1f}%"
+            if crowded:
+                plot.mark(family.at, spots.style.shape, 2, said, fill=spots.style.colour, fill_opacity=0.45)
+                continue
             letter = family.name[0].upper()
             plot.text(
                 family.at, letter, dy=4, text_anchor="middle", font_size=11, fill=spots.style.colour, fill_opacity=0.7
             )
     for spots in policies:
         _cross(plot, spots)
-    _labels(plot, policies)
+    if not crowded:
+        _labels(plot, policies)
     return plot.render()
+
+
+def picture_note(policies: int) -> str:
+    """What the marks of ``outcome_against_process`` mean, for that many policies."""
+    if policies > MOST_NAMED:
+        return "Large marks: all pairs, with 95% intervals. Small marks: the policy's four conflict families."
+    letters = ", ".join(f"{family.value[0].upper()} {family.value}" for family in Family)
+    return f"Marks: all pairs, with 95% intervals. Letters: conflict families ({letters})."
 
 
 def persistence_curve(curves: Sequence[tuple[str, FloatArray, Style]], levels: FloatArray) -> Markup:
@@ -117,7 +135,7 @@ def persistence_curve(curves: Sequence[tuple[str, FloatArray, Style]], levels: F
             stroke=style.colour,
             stroke_opacity=0.4,
         )
-        plot.element("text", _short(name, 16), x=plot.x(100) + 9, y=height + 4, fill=style.colour, font_size=12)
+        plot.element("text", _short(name, 14), x=plot.x(100) + 9, y=height + 4, fill=style.colour, font_size=12)
     return plot.render()
 
 
@@ -270,8 +288,6 @@ def _path_ends(plot: Plot, motion: PairMotion) -> None:
 
 
 def _short(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
-FAMILY_LETTERS = ", ".join(f"{family.value[0].upper()} {family.value}" for family in Family)
-"""Legend of the letters that stand for the conflict families."""
+    """A name cut in its middle, since the ends tell names apart."""
+    ending = (most - 1) // 2
+    return text if len(text) <= most else f"{text[: most - 1 - ending]}…{text[-ending:]}"
