@@ -129,10 +129,17 @@ def reach(
         yield action_toward(scene, goal, gripper, speed)
 
 
-def shift(scene: Scene, offset_m: npt.ArrayLike, gripper: float = OPEN, *, within_m: float = PASSED_M) -> Motion:
+def shift(
+    scene: Scene,
+    offset_m: npt.ArrayLike,
+    gripper: float = OPEN,
+    *,
+    within_m: float = PASSED_M,
+    speed: float = TOP_SPEED,
+) -> Motion:
     """Move by an offset, in m, shape (3,), without turning."""
     goal = present_pose(scene).moved(offset_m)
-    yield from reach(scene, lambda: goal, gripper, within_m=within_m)
+    yield from reach(scene, lambda: goal, gripper, within_m=within_m, speed=speed)
 
 
 def stay(scene: Scene, gripper: float, steps: int = FINGER_STEPS) -> Motion:

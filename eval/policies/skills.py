@@ -54,7 +54,7 @@ LEANING_AZIMUTH_RAD = np.radians(20.0)
 """Where on the rim a leaning hand takes hold: past the far side, so that its width misses the neighbours."""
 
 LEANING_HOVER_M = 0.16
-"""Like ``HOVER_M``, for a hand that leans."""
+"""How far back along its approach a leaning hand lines up, to come in under what hangs over the object."""
 
 SIDESTEP_M = 0.13
 """How far an object is brought out from under what hangs over it, before it is lifted."""
@@ -69,10 +69,13 @@ TURN_RAD, TURN_LEAD_RAD, TURN_STEPS = 0.8, 0.5, 60
 """How far a knob is turned, how far ahead of it the hand is sent, and for how long at most."""
 
 TOW_AHEAD_M, TOW_LEAD_M, TOW_SHORT_M, TOW_LOST_M = 0.02, 0.03, 0.018, 0.08
-TOW_PRESS_M = 0.01
+TOW_PRESS_M = 0.004
 """Towing: how far ahead of the middle the fingertips go down, how far ahead of themselves they are sent, how far
 above the dish an empty hand stays, how far off the dish counts as having lost it, and how much below where they
 stand the fingertips are sent, lest they slip over the rim."""
+
+TOW_SPEED = 0.4
+"""Largest translation component of an empty hand that tows nothing: about the pace of one that does."""
 
 DOWN, ACROSS, ALONG = np.array([0.0, 0.0, -1.0]), np.array([0.0, 1.0, 0.0]), np.array([1.0, 0.0, 0.0])
 """The hand's approach from above, and the two ways in which its fingers may then open."""
@@ -108,8 +111,9 @@ def pick(scene: Scene, name: str, *, empty: bool, lean_rad: float = 0.0) -> Moti
         pose = grasp_pose(scene, name, lean_rad)
         return pose.moved(-back_m * pose.approach)
 
-    hover_m = LEANING_HOVER_M if lean_rad else HOVER_M
-    yield from reach(scene, lambda: grasp(hover_m), OPEN)
+    if lean_rad:
+        yield from reach(scene, lambda: grasp(LEANING_HOVER_M), OPEN, within_m=PASSED_M)
+    yield from reach(scene, lambda: grasp(HOVER_M), OPEN)
     yield from reach(scene, lambda: grasp(0.0), OPEN, speed=TOUCH_SPEED)
     gripper = OPEN if empty else CLOSED
     yield from stay(scene, gripper)
@@ -242,7 +246,7 @@ def tow(scene: Scene, name: str, path: Sequence[Array], *, empty: bool) -> Motio
     for point in path:
         within_m = ARRIVED_M if point is path[-1] else PASSED_M
         if empty:
-            yield from shift(scene, (point - scene.grip_pos()) * LEVEL, OPEN, within_m=within_m)
+            yield from shift(scene, (point - scene.grip_pos()) * LEVEL, OPEN, within_m=within_m, speed=TOW_SPEED)
             continue
         while np.linalg.norm(way(point)) > within_m:
             if np.linalg.norm(scene.grip_pos() - inside(0.0).position_m) > TOW_LOST_M:
