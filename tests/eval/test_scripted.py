@@ -1,0 +1,193 @@
+"""Scripted agents in real scenes: one always succeeds, one refuses, one fails however long it tries."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from conflictvla.eval.policies.policy import Episode, Observation, Policy
+from conflictvla.eval.policies.scripted import FailPersist, Persist, Refuse
+from conflictvla.toolkit.base_tasks import base_task, base_tasks
+from conflictvla.toolkit.errors import InvalidInputError
+from conflictvla.toolkit.records import Arm, BaseTask, Instance, Prompt
+from conflictvla.toolkit.simulation.scene import NO_OP, Scene
+from conflictvla.toolkit.simulation.targets import goal_targets, target_positions
+
+Array = npt.NDArray[np.float64]
+
+SAMPLE = ("put_the_bowl_on_the_plate", "turn_on_the_stove", "put_the_wine_bottle_on_the_rack")
+"""A grasp by the rim, a turn, and a grasp from above: what the default run tries."""
+
+ALL = tuple(task.name for task in base_tasks("libero_goal"))
+EARLY_STEPS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """One rollout: actions (H, 7), distances from the fingertips to each target in m (H + 1, K), and its outcome."""
+
+    actions: Array
+    distances_m: Array
+    succeeded: bool
+    target_moved_m: float
+
+
+def instance_of(task: BaseTask) -> Instance:
+    reference_id = f"{task.task_id}/reference/P0"
+    return Instance(
+        instance_id=reference_id,
+        case_id=None,
+        pair_id=reference_id,
+        arm=Arm.REFERENCE,
+        suite=task.suite,
+        base_task=task.name,
+        base_task_index=task.index,
+        base_instruction=task.instruction,
+        instruction=task.instruction,
+        prompt=Prompt.P0,
+        family=None,
+        level=None,
+        operator=None,
+        plan="{}",
+        factors=(),
+        targets=goal_targets(task),
+        horizon=task.horizon,
+        tasks_version="0",
+    )
+
+
+def roll_out(scene: Scene, policy: Policy, init_state: int, *, steps: int | None = None) -> Trial:
+    """Reset the scene and let the policy act until success, the horizon, or ``steps``."""
+    task = scene.task
+    scene.reset(init_state)
+    policy.reset(
+        Episode(instruction=task.instruction, init_state=init_state, seed=0, instance=instance_of(task), scene=scene)
+    )
+    targets = goal_targets(task)
+    start = target_positions(scene, targets)
+    actions, distances, moved = [], [np.linalg.norm(start - scene.grip_pos(), axis=1)], 0.0
+    while len(actions) < (steps or task.horizon) and not scene.succeeded():
+        for action in policy.act(observe(scene, len(actions))):
+            scene.step(action)
+            actions.append(action)
+        positions = target_positions(scene, targets)
+        distances.append(np.linalg.norm(positions - scene.grip_pos(), axis=1))
+        moved = max(moved, float(np.linalg.norm(positions - start, axis=1).max()))
+    return Trial(
+        actions=np.array(actions), distances_m=np.array(distances), succeeded=scene.succeeded(), target_moved_m=moved
+    )
+
+
+def observe(scene: Scene, step: int) -> Observation:
+    return Observation(
+        step=step,
+        eef_pos_m=scene.grip_pos(),
+        eef_quat_wxyz=scene.grip_quat_wxyz(),
+        joint_pos_rad=scene.joint_pos_rad(),
+        gripper_pos_m=scene.gripper_pos_m(),
+        state=np.zeros(8),
+    )
+
+
+def sound(_: Episode) -> bool:
+    return True
+
+
+def unsound(_: Episode) -> bool:
+    return False
+
+
+@functools.lru_cache(maxsize=len(SAMPLE))
+def scene_of(name: str) -> Scene:
+    return Scene(base_task("libero_goal", name))
+
+
+@functools.cache
+def persisting(name: str, init_state: int) -> Trial:
+    return roll_out(scene_of(name), Persist(), init_state)
+
+
+@functools.cache
+def failing(name: str, init_state: int) -> Trial:
+    return roll_out(scene_of(name), FailPersist(premises_hold=unsound), init_state)
+
+
+def tasks(default: tuple[str, ...]) -> list[object]:
+    """The default tasks, and the rest of the suite for the slow run."""
+    return [name if name in default else pytest.param(name, marks=pytest.mark.slow) for name in ALL]
+
+
+@pytest.mark.parametrize("name", tasks(SAMPLE))
+def test_persist_reaches_the_reference_goal_from_at_least_four_of_five_states(name: str) -> None:
+    assert sum(persisting(name, init_state).succeeded for init_state in range(5)) >= 4
+
+
+@pytest.mark.parametrize("name", tasks(SAMPLE))
+def test_fail_persist_never_succeeds_nor_moves_its_target(name: str) -> None:
+    for init_state in range(5 if name not in SAMPLE else 2):
+        trial = failing(name, init_state)
+        assert not trial.succeeded
+        assert len(trial.actions) == base_task("libero_goal", name).horizon
+        assert trial.target_moved_m < 0.01
+
+
+@pytest.mark.parametrize("name", tasks(SAMPLE))
+def test_fail_persist_begins_exactly_as_persist_does(name: str) -> None:
+    for init_state in range(5 if name not in SAMPLE else 2):
+        expected = persisting(name, init_state).actions[:EARLY_STEPS]
+        np.testing.assert_array_equal(failing(name, init_state).actions[:EARLY_STEPS], expected)
+
+
+@pytest.mark.parametrize("name", tasks(SAMPLE))
+def test_fail_persist_comes_as_near_to_its_target_and_keeps_moving(name: str) -> None:
+    for init_state in range(5 if name not in SAMPLE else 2):
+        persistent, failed = persisting(name, init_state), failing(name, init_state)
+        np.testing.assert_allclose(failed.distances_m.min(axis=0), persistent.distances_m.min(axis=0), atol=0.015)
+        magnitude = np.linalg.norm(failed.actions[:, :6], axis=1)
+        assert magnitude[-100:].mean() > 0.5 * np.linalg.norm(persistent.actions[:, :6], axis=1).mean()
+        assert np.all(failed.actions[:, 6] == -1.0)
+
+
+def test_refuse_holds_still_with_open_hand_where_premises_do_not_hold() -> None:
+    trial = roll_out(scene_of(SAMPLE[0]), Refuse(premises_hold=unsound), 0, steps=50)
+    np.testing.assert_array_equal(trial.actions, np.tile(NO_OP, (50, 1)))
+    assert np.ptp(trial.distances_m) < 0.005
+
+
+@pytest.mark.parametrize("agent", [Refuse, FailPersist])
+def test_agents_persist_where_premises_hold(agent: type[Persist]) -> None:
+    trial = roll_out(scene_of(SAMPLE[0]), agent(premises_hold=sound), 0)
+    np.testing.assert_array_equal(trial.actions, persisting(SAMPLE[0], 0).actions)
+
+
+@pytest.mark.parametrize("agent", [Persist, FailPersist])
+def test_same_initial_state_gives_the_same_actions_whatever_ran_before(agent: type[Persist]) -> None:
+    scene, policy = scene_of(SAMPLE[1]), agent(premises_hold=unsound)
+    first = roll_out(scene, policy, 0, steps=80)
+    roll_out(scene, policy, 1, steps=30)
+    np.testing.assert_array_equal(roll_out(scene, policy, 0, steps=80).actions, first.actions)
+
+
+def test_every_action_is_within_the_controllers_range() -> None:
+    actions = np.concatenate([persisting(SAMPLE[0], 0).actions, failing(SAMPLE[1], 0).actions])
+    assert actions.shape[1] == 7
+    assert np.abs(actions).max() <= 1.0
+
+
+@pytest.mark.parametrize(("agent", "name"), [(Persist, "persist"), (Refuse, "refuse"), (FailPersist, "fail_persist")])
+def test_agents_are_policies_with_a_name_and_settings(agent: type[Persist], name: str) -> None:
+    policy = agent(premises_hold=sound)
+    assert isinstance(policy, Policy)
+    assert policy.info.name == name
+    assert policy.info.settings["hover_m"] == 0.08
+
+
+def test_goal_without_a_skill_is_refused_when_the_episode_begins() -> None:
+    task = base_task("libero_10", "KITCHEN_SCENE6_put_the_yellow_and_white_mug_in_the_microwave_and_close_it")
+    scene = Scene(task)
+    with pytest.raises(InvalidInputError, match="close"):
+        roll_out(scene, Persist(), 0)
