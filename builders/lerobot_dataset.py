@@ -60,8 +60,10 @@ def write_lerobot_dataset(
                 robot_type=ROBOT_TYPE,
                 use_videos=False,
             )
-            episodes = [_add_episode(dataset, shard, progress) for shard in shards]
-            dataset.finalize()
+            try:
+                episodes = [_add_episode(dataset, shard, progress) for shard in shards]
+            finally:
+                dataset.finalize()  # else LeRobot would do so later, after the folder is gone
         _add_episode_columns(root, episodes)
         os.replace(root, out)
     finally:

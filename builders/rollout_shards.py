@@ -5,6 +5,7 @@ A shard is a parquet file: a row a frame, the episode row as JSON in the schema'
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -47,7 +48,8 @@ def write_shard(rollout: Rollout, folder: Path) -> Path:
         pq.write_table(pa.table(columns).replace_schema_metadata({EPISODE_KEY: episode}), aside)
         os.replace(aside, path)
     except OSError as error:
-        aside.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            aside.unlink(missing_ok=True)
         raise InvalidInputError(f"{folder}: cannot write rollouts there ({error.strerror or error})") from error
     return path
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from ..builders.lerobot_dataset import write_lerobot_dataset
 from ..builders.rollout_shards import shard_path, write_shard
+from ..toolkit.base_tasks import base_task, check_init_states
 from ..toolkit.errors import InvalidInputError
 from ..toolkit.records import Arm, Instance
 from ..toolkit.simulation.scene_pool import ScenePool
@@ -99,6 +100,8 @@ def run_policy(
         InvalidInputError: The folder holds a run with other settings, or cannot be written.
         PolicyError: The policy failed; what was finished is kept and the run can be continued.
     """
+    for suite, name in {(instance.suite, instance.base_task) for instance in instances}:
+        check_init_states(base_task(suite, name), init_states)
     jobs = _jobs(instances, init_states)
     versions = installed_versions()
     work, finished = out / f".{policy.info.name}", out / policy.info.name

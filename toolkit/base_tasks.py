@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .errors import NotFoundError, choices
+from .errors import InvalidInputError, NotFoundError, choices
 from .libero_install import load_libero, quiet
 from .records import HORIZONS, SUITES, BaseTask
 
@@ -41,15 +42,29 @@ def base_task(suite: str, name: str) -> BaseTask:
     raise NotFoundError(f"no task '{name}' in {suite}: {choices(name, [task.name for task in base_tasks(suite)])}")
 
 
+@functools.cache
 def initial_states(task: BaseTask) -> npt.NDArray[np.float64]:
     """LIBERO's recorded initial states of a task.
 
     Returns:
-        Array of shape (50, 1 + nq + nv): time, joint positions, joint velocities, as MuJoCo orders them.
+        Read-only array of shape (50, 1 + nq + nv): time, joint positions, joint velocities, as MuJoCo orders them.
     """
     with quiet():
-        states = _suite(task.suite).get_task_init_states(task.index)
-    return np.asarray(states, dtype=np.float64)
+        states = np.array(_suite(task.suite).get_task_init_states(task.index), dtype=np.float64)
+    states.setflags(write=False)
+    return states
+
+
+def check_init_states(task: BaseTask, init_states: Iterable[int]) -> None:
+    """Make sure, before anything is built, that a task has the initial states asked for.
+
+    Raises:
+        InvalidInputError: It has not.
+    """
+    count = len(initial_states(task))
+    for state in init_states:
+        if not 0 <= state < count:
+            raise InvalidInputError(f"initial state {state} of {task.task_id} does not exist: choose 0 to {count - 1}")
 
 
 def bddl_path(task: BaseTask) -> str:

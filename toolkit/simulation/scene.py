@@ -19,8 +19,8 @@ import mujoco
 import numpy as np
 import numpy.typing as npt
 
-from ..base_tasks import bddl_path, initial_states
-from ..errors import InvalidInputError, NotFoundError
+from ..base_tasks import bddl_path, check_init_states, initial_states
+from ..errors import NotFoundError
 from ..libero_install import load_libero, quiet
 from ..records import CONTROL_HZ, SETTLE_STEPS, BaseTask
 from .controller import ArmIndices, Array, ControllerGains, PoseController
@@ -98,11 +98,7 @@ class Scene:
         Raises:
             InvalidInputError: There is no such initial state.
         """
-        if not 0 <= init_state < self.initial_state_count:
-            raise InvalidInputError(
-                f"initial state {init_state} of {self.task.task_id} does not exist: "
-                f"choose 0 to {self.initial_state_count - 1}"
-            )
+        check_init_states(self.task, [init_state])
         mujoco.mj_resetData(self.model, self.data)  # zeroes the warm start, the clock and all commands
         for array, value in zip(_mutable_model(self.model), self._model_at_reset, strict=True):
             array[:] = value

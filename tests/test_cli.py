@@ -1,0 +1,167 @@
+"""The commands as a user types them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from conflictvla.cli import main
+from conflictvla.toolkit.errors import DatasetError
+
+CASE = "libero_goal/put_the_bowl_on_the_plate/grounding/L1/*"
+
+
+@dataclass(frozen=True)
+class Answer:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+Command = Callable[..., Answer]
+
+
+@pytest.fixture
+def conflictvla(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """A function that runs a command line in this process; starting one anew would cost seconds each."""
+
+    def run(*arguments: str) -> Answer:
+        monkeypatch.setattr(sys, "argv", ["conflictvla", *arguments])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        return Answer(returncode=int(ended.value.code or 0), stdout=said.out, stderr=said.err)
+
+    return run
+
+
+def error_of(answer: Answer) -> str:
+    """The one line that a wrong use is answered with."""
+    assert answer.returncode == 2, answer.stdout + answer.stderr
+    assert answer.stdout == ""
+    (line,) = answer.stderr.strip().splitlines()
+    assert line.startswith("error: ")
+    return line
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Rollouts of a scripted agent on two cases and their reference."""
+    out = tmp_path_factory.mktemp("run") / "out"
+    arguments = ["run", "--policy", "persist", "--cases", CASE, "--init-states", "0", "--out", str(out)]
+    command = [sys.executable, "-m", "conflictvla.cli", *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert "3 rollouts" in result.stdout
+    return out
+
+
+def test_a_run_can_be_scored_and_reported(conflictvla: Command, run_folder: Path, tmp_path: Path) -> None:
+    scored = conflictvla("score", str(run_folder), "--out", str(tmp_path / "scores.json"), "--json")
+    assert scored.returncode == 0, scored.stderr
+    (row,) = json.loads(scored.stdout)
+    assert (row["policy"], row["n"], row["PCSR"], row["RGSR"]) == ("persist", 2, 1.0, 1.0)
+    assert (row["TAR"], row["Early20_TS"]) == pytest.approx((1.0, 1.0), abs=1e-6)
+    assert row["AMS"] == pytest.approx(0.0, abs=1e-6)
+    assert row["RGSR_lo"] is None  # one base task is one cluster: unknown, not certain
+    assert json.loads((tmp_path / "scores.json").read_text())
+    reported = conflictvla("report", str(run_folder), "--out", str(tmp_path / "new" / "report.html"))
+    assert reported.returncode == 0, reported.stderr
+    assert (tmp_path / "new" / "report.html").read_text().startswith("<!doctype html>")
+
+
+def test_a_finished_run_is_not_run_over(conflictvla: Command, run_folder: Path) -> None:
+    said = error_of(conflictvla("run", "--policy", "persist", "--cases", CASE, "--out", str(run_folder)))
+    assert "exists already" in said
+
+
+def test_a_damaged_data_set_is_named(conflictvla: Command, run_folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(run_folder, tmp_path / "damaged")
+    file = next((tmp_path / "damaged").rglob("data/**/*.parquet"))
+    file.write_bytes(file.read_bytes()[:-8])
+    said = error_of(conflictvla("score", str(tmp_path / "damaged"), "--out", str(tmp_path / "scores.json")))
+    assert file.name in said
+    assert not (tmp_path / "scores.json").exists()
+
+
+def test_a_mixed_up_pair_is_refused_by_its_field(conflictvla: Command, run_folder: Path, tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    shutil.copytree(run_folder, tmp_path / "mixed")
+    file = next((tmp_path / "mixed").rglob("meta/episodes/**/*.parquet"))
+    table = pq.read_table(file)
+    hashes = ["0" * 64 if i == 1 else value for i, value in enumerate(table["scene_sha256"].to_pylist())]
+    index = table.column_names.index("scene_sha256")
+    pq.write_table(table.set_column(index, "scene_sha256", pa.array(hashes)), file)
+    result = conflictvla("score", str(tmp_path / "mixed"))
+    assert result.returncode == 1
+    assert "refused 1 conflict rollouts: scene_sha256" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("run", "--policy", "persist", "--cases", "libero_goal/nope", "--out", "o"), "no case 'libero_goal/nope'"),
+        (("run", "--policy", "persit", "--out", "o"), "did you mean 'persist'?"),
+        (("run", "--policy", "persist", "--prompts", "P2", "--out", "o"), "no prompt condition 'P2'"),
+        (("run", "--policy", "persist", "--init-states", "4-0", "--out", "o"), "--init-states '4-0'"),
+        (("run", "--policy", "persist", "--init-states", "0-60", "--cases", CASE, "--out", "o"), "choose 0 to 49"),
+        (("run", "--policy", "persist", "--out", "/proc/out"), "/proc/out"),
+        (("score", "nowhere"), "no such folder"),
+        (("score", "."), "LeRobot"),
+        (("report", "nowhere"), "no such folder"),
+        (("tasks", "show", "libero_goal/nope"), "no case 'libero_goal/nope'"),
+        (("tasks", "show", "libero_goal"), "cases begin with 'libero_goal'"),
+        (("tasks", "list", "--task", "nope"), "no case fits these filters"),
+        (("tasks", "list", "--tasks", "nowhere"), "nowhere: not a task release"),
+        (("tasks", "build", "--suite", "libero_gaol", "--out", "o"), "did you mean 'libero_goal'?"),
+        (("tasks", "build", "--out", "/proc/out"), "/proc/out: cannot be written"),
+        (("demo", "--out", "/proc/out"), "/proc/out"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_wrong_use_is_answered_in_one_line_and_leaves_nothing(
+    conflictvla: Command, arguments: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert said in error_of(conflictvla(*arguments))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_debug_lets_the_traceback_through(conflictvla: Command) -> None:
+    with pytest.raises(DatasetError):
+        conflictvla("score", "nowhere", "--debug")
+
+
+def test_cases_can_be_listed_and_shown(conflictvla: Command) -> None:
+    listed = conflictvla("tasks", "list", "--family", "physical", "--level", "L1", "--json")
+    cases = json.loads(listed.stdout)
+    assert len(cases) >= 10
+    shown = conflictvla("tasks", "show", cases[0]["case_id"])
+    assert shown.returncode == 0
+    assert cases[0]["instruction"] in shown.stdout
+    assert "observed" in shown.stdout
+
+
+def test_the_doctor_finds_this_installation_well(conflictvla: Command) -> None:
+    result = conflictvla("doctor", "--json")
+    assert result.returncode == 0, result.stdout
+    findings = {finding["check"]: finding["state"] for finding in json.loads(result.stdout)}
+    assert findings["scene"] == "ok"
+    assert set(findings.values()) == {"ok"}
+
+
+@pytest.mark.parametrize("command", [(), ("tasks",), ("run",), ("score",), ("demo",), ("tasks", "build")])
+def test_every_command_explains_itself(conflictvla: Command, command: tuple[str, ...]) -> None:
+    result = conflictvla(*command, "--help")
+    assert result.returncode == 0
+    assert "Usage" in result.stdout
