@@ -31,17 +31,24 @@ SINGLE_WORDINGS: dict[Demand, tuple[str, ...]] = {
 
 IMPERATIVES: dict[Demand, tuple[str, ...]] = {
     Demand.STAY: ("keep {it} exactly where it is", "do not move {it}"),
-    Demand.EMPTY: ("leave {subject} empty", "make sure that {subject} ends up empty"),
-    Demand.ALSO_AT: ("make sure that {it} ends up {where} as well", "have {it} {where} at the same time"),
-    Demand.NOT_AT: ("make sure that {it} does not end up {where}", "make sure that {it} is never {where}"),
-    Demand.ONLY_AT: ("make sure that only {subject} ends up {where}", "let nothing but {subject} end up {where}"),
+    Demand.EMPTY: ("leave {subject} empty", "keep {subject} empty the whole time"),
+    Demand.ALSO_AT: ("have {it} {where} at the same time", "make sure that {it} is {where} at the same time"),
+    Demand.NOT_AT: ("make sure that {it} is never {where}", "never let {it} be {where}"),
+    Demand.ONLY_AT: (
+        "make sure that nothing but {subject} is ever {where}",
+        "never let anything but {subject} be {where}",
+    ),
     Demand.KEEP_OPEN: ("leave {it} open the whole time",),
     Demand.KEEP_CLOSED: ("leave {it} closed the whole time", "keep {it} closed"),
     Demand.KEEP_ON: ("leave {it} on the whole time",),
     Demand.KEEP_OFF: ("leave {it} off the whole time", "keep {it} switched off"),
-    Demand.PICK_UP_AFTER: ("do not pick {it} up until that is done",),
+    Demand.PICK_UP_AFTER: ("do not pick {it} up until it is {there}",),
 }
-"""Ways to say a demand after "but", alone or in a list."""
+"""Ways to say a demand after "but", alone or in a list.
+
+None says "ends up", which could be heard as one thing after the other, and none points at a step with "that", which
+could be heard as an earlier one.
+"""
 
 STEP_JOINTS = (", then ", " and then ", ", and after that ")
 COMMA_JOINTS = (", then ", ", and after that ")
@@ -70,9 +77,7 @@ def noun_phrase(reference: Reference, vocabulary: Vocabulary | None = None) -> s
     """The reference as a noun phrase, such as ``the bowl that is on the stove``."""
     words = vocabulary or load_vocabulary()
     noun = reference.noun if reference.count in (None, 1) else _plural(reference.noun)
-    article = (
-        "both" if reference.count == 2 else "the" if reference.count is None else f"all {NUMBERS[reference.count]}"
-    )
+    article = _article(reference.count)
     described = " ".join(part for part in (article, reference.ordinal, reference.adjective, noun) if part)
     if reference.of is not None:
         described += f" of {noun_phrase(reference.of, words)}"
@@ -80,6 +85,12 @@ def noun_phrase(reference: Reference, vocabulary: Vocabulary | None = None) -> s
         is_are = "is" if reference.count in (None, 1) else "are"
         described += f" that {is_are} " + " and ".join(_claim(claim, words) for claim in reference.claims)
     return described
+
+
+def _article(count: int | None) -> str:
+    if count in (None, 1):
+        return "the"
+    return "both" if count == 2 else f"all {NUMBERS.get(count, count)}"
 
 
 def _joint(step: Step, wording: int) -> str:
@@ -102,8 +113,8 @@ def _towards(step: Step, previous: Reference | None, wording: int, words: Vocabu
     assert step.destination is not None
     if step.verb is Verb.PUSH and step.relation is Relation.IN_FRONT_OF:
         return f"to the front of {noun_phrase(step.destination, words)}"
-    if step.relation is Relation.IN and previous is not None and step.destination == previous:
-        return "inside"
+    if step.relation is Relation.IN and step.destination == previous and not step.object.claims:
+        return "inside"  # after a claim, "the bowl that is on top of the cabinet inside", it would belong to that
     return _place(step.relation, (step.destination,), wording, words)
 
 
@@ -151,7 +162,8 @@ def _demand(form: str, constraint: Constraint, step: Step, words: Vocabulary) ->
     if constraint.subject.bare == step.object.bare and step.destination is None:
         it = f"the {constraint.subject.noun}" if constraint.subject.of else "it"  # "it" could be the whole
     where = "" if constraint.landmark is None else _place(constraint.relation, (constraint.landmark,), 1, words)
-    return form.format(it=it, subject=subject, where=where)
+    there = "" if step.destination is None else _place(step.relation, (step.destination,), 1, words)
+    return form.format(it=it, subject=subject, where=where, there=there)
 
 
 def _plural(noun: str) -> str:
