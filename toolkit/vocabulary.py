@@ -24,7 +24,7 @@ class Word:
         category: LIBERO's category.
         noun: What instructions call it.
         also: Every other noun, synonym or hypernym, that a person might use for it.
-        adjectives: Adjectives that instructions use for it.
+        adjectives: Adjectives that instructions use for it, or that a person could take to be said of it.
         colours_seen: Every colour that a person could see on it.
         rests_on: How things are put onto it: ``on`` or ``on top of``.
         surface: Whether one would naturally put things onto it.
@@ -102,6 +102,10 @@ class Vocabulary:
                 f"add it {choices(category, sorted(self.present))}"
             )
         return self.present[category]
+
+    def knows(self, noun: str) -> bool:
+        """Whether the noun is anything's name here, so that its absence can be told."""
+        return any(noun in word.names for word in (*self.present.values(), *self.absent.values()))
 
     def names_of(self, noun: str) -> frozenset[str]:
         """Every name that must be absent for the noun to be absent: its own and its synonyms."""

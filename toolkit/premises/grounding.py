@@ -1,4 +1,7 @@
-"""Grounding premises: every noun phrase picks something out, by name, colour, place in a row and number."""
+"""Grounding premises: every noun phrase picks something out, by name, colour, place in a row and number.
+
+A word that the vocabulary does not have is never a conflict: nobody has looked at what else it could mean.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,8 @@ def _reference_findings(reference: Reference, facts: SceneFacts, words: Vocabula
             expected=f"a {reference.noun}{whole} in the scene",
             observed=f"none under any of the names {_listed(words.names_of(reference.noun))}; "
             f"the scene holds {_listed(_nouns(facts, words))}",
-            violated=states,
+            violated=states if words.knows(reference.noun) else 0,
+            unclear=0 if words.knows(reference.noun) else states,
             states=states,
         )
         return
@@ -67,7 +71,8 @@ def _reference_findings(reference: Reference, facts: SceneFacts, words: Vocabula
             premise=f"colour({reference.noun}, {reference.adjective})",
             expected=f"a {reference.adjective} {reference.noun} in the scene",
             observed=f"the {reference.noun} shows only {_listed(seen)}",
-            violated=states,
+            violated=states if reference.adjective in words.colours else 0,
+            unclear=0 if reference.adjective in words.colours else states,
             states=states,
         )
     in_row = [i for i in found if _has_ordinal(facts.entities[i], reference, words)]

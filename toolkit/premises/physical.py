@@ -1,4 +1,8 @@
-"""Physical premises: what the step asks for can be done to these things by some motion, easy or hard."""
+"""Physical premises: what the step asks for can be done to these things by some motion, easy or hard.
+
+Where words leave a way out, the premise is unclear and no conflict: such things open in daily life though this one does
+not, or "in the rack" may mean on it.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +36,7 @@ def _step_findings(step: Step, facts: SceneFacts, words: Vocabulary) -> Iterator
                 yield _finding(
                     states, f"opens({phrase(step.object)})", f"a door, lid or drawer of the {noun}",
                     f"no hinge and no slide in the simulator's model of the {noun}",
+                    certain=not any(words.word(thing.category).opens_in_life for thing in things),
                 )  # fmt: skip
         case Verb.TURN_ON | Verb.TURN_OFF:
             if not any(thing.switches for thing in things):
@@ -54,24 +59,32 @@ def _move_findings(step: Step, things: list[Entity], facts: SceneFacts, words: V
         return
     places = _entities(step.destination, facts, words)
     for place in places[:1]:
+        opening = place.opening_m or _opening_of_parts(place, facts)
         for thing in things[:1]:
-            yield from _fit_findings(step, thing, place, states)
+            yield from _fit_findings(step, thing, opening, states, surface=words.word(place.category).surface)
 
 
-def _fit_findings(step: Step, thing: Entity, place: Entity, states: int) -> Iterator[Finding]:
+def _opening_of_parts(whole: Entity, facts: SceneFacts) -> tuple[float, float] | None:
+    """The largest opening among the parts: in the cabinet is in one of its drawers."""
+    return max((e.opening_m for e in facts.entities if e.part_of == whole.name and e.opening_m), default=None)
+
+
+def _fit_findings(
+    step: Step, thing: Entity, opening: tuple[float, float] | None, states: int, *, surface: bool
+) -> Iterator[Finding]:
     """To pass an opening of sides w >= d, two of a thing's three extents must fit: the smallest two."""
     assert step.destination is not None
     what, where = step.object.noun, step.destination.noun
     premise = f"fits({phrase(step.object)}, {phrase(step.destination)})"
     smallest, middle, _ = sorted(thing.size_m)
-    if place.opening_m is None:
+    if opening is None:
         yield _finding(
             states, premise, f"an opening in the {where} for the {what}",
             f"the {where} has no opening; the {what} measures {_centimetres(smallest, middle)} at its slimmest",
-            margin=smallest,
+            margin=smallest, certain=not surface,
         )  # fmt: skip
         return
-    width, depth = place.opening_m
+    width, depth = opening
     excess = max(smallest - depth, middle - width)
     if excess <= -FIT_MARGIN_M:
         return
@@ -79,27 +92,27 @@ def _fit_findings(step: Step, thing: Entity, place: Entity, states: int) -> Iter
         f"the opening of the {where} is {_centimetres(depth, width)}, "
         f"the {what} {_centimetres(smallest, middle)} at its slimmest"
     )
-    if excess >= FIT_MARGIN_M:
-        yield _finding(states, premise, f"an opening in the {where} for the {what}", observed, margin=excess)
-    else:
-        yield Finding(
-            family=Family.PHYSICAL, premise=premise, expected=f"an opening in the {where} for the {what}",
-            observed=observed, margin=excess, violated=0, unclear=states, states=states,
-        )  # fmt: skip
+    yield _finding(
+        states, premise, f"an opening in the {where} for the {what}", observed,
+        margin=excess, certain=excess >= FIT_MARGIN_M,
+    )  # fmt: skip
 
 
 def _entities(reference: Reference, facts: SceneFacts, words: Vocabulary) -> list[Entity]:
     return [facts.entities[i] for i in candidates(reference, facts, words)]
 
 
-def _finding(states: int, premise: str, expected: str, observed: str, *, margin: float | None = None) -> Finding:
+def _finding(
+    states: int, premise: str, expected: str, observed: str, *, margin: float | None = None, certain: bool = True
+) -> Finding:
     return Finding(
         family=Family.PHYSICAL,
         premise=premise,
         expected=expected,
         observed=observed,
         margin=margin,
-        violated=states,
+        violated=states if certain else 0,
+        unclear=0 if certain else states,
         states=states,
     )
 

@@ -26,7 +26,7 @@ MARGIN_M = 0.04
 NEXT_TO_M = 0.06
 """Two things are next to each other where less than this lies between them, seen from above."""
 
-FAR_APART_M = 0.15
+FAR_APART_M = 0.20
 """And not next to each other where more than this does: nobody would dispute either."""
 
 TRUE, UNCLEAR, FALSE = 1, 0, -1
@@ -128,11 +128,13 @@ def _by_contact(holds: npt.NDArray[np.bool_], gap_m: Array) -> _Judgement:
 
 
 def _inside(subject: int, landmark: int, facts: SceneFacts) -> _Judgement:
-    """False where the thing's middle is outside the landmark's box by the margin."""
+    """False where the thing's middle is outside a shut landmark's box, or all of it outside an open one's."""
     middle = facts.box_m[:, subject].mean(axis=1)
     low, high = facts.box_m[:, landmark, 0], facts.box_m[:, landmark, 1]
     outside = np.linalg.norm(np.maximum(0.0, np.maximum(low - middle, middle - high)), axis=1)
-    return _by_contact(facts.inside[:, subject, landmark], outside)
+    # A bottle right behind a bowl looks as if it stood in it; what stands before a shut drawer does not.
+    shut = facts.entities[landmark].opens & ~facts.is_open[:, landmark]
+    return _by_contact(facts.inside[:, subject, landmark], np.where(shut, outside, facts.gap_m(subject, landmark)))
 
 
 def _in_front_of(subject: int, landmark: int, facts: SceneFacts) -> _Judgement:
@@ -143,12 +145,17 @@ def _in_front_of(subject: int, landmark: int, facts: SceneFacts) -> _Judgement:
 
 
 def _between(subject: int, first: int, second: int, facts: SceneFacts) -> _Judgement:
-    """False where the subject is off the segment between the two by more than its own size and the margin."""
+    """True on the segment between the two; false outside the circle on it, by the subject's own size and the margin.
+
+    Inside the circle the two appear more than a right angle apart, seen from the subject: it is off their line, and
+    yet somebody looking from a side could call it between them.
+    """
     a, b, p = (facts.box_m[:, i].mean(axis=1)[:, :2] for i in (first, second, subject))
     along = b - a
     share = np.clip(np.sum((p - a) * along, axis=1) / np.maximum(np.sum(along**2, axis=1), 1e-9), 0.0, 1.0)
-    off = np.linalg.norm(p - (a + share[:, None] * along), axis=1)
+    off_line = np.linalg.norm(p - (a + share[:, None] * along), axis=1)
+    off_circle = np.linalg.norm(p - 0.5 * (a + b), axis=1) - 0.5 * np.linalg.norm(along, axis=1)
     radius = 0.5 * np.max(facts.box_m[:, subject, 1, :2] - facts.box_m[:, subject, 0, :2], axis=1)
-    within = (off <= radius) & (share > 0.0) & (share < 1.0)
-    truth = np.where(within, TRUE, np.where(off >= radius + 2.0 * MARGIN_M, FALSE, UNCLEAR))
-    return _Judgement(truth, np.maximum(0.0, off - radius))
+    within = (off_line <= radius) & (share > 0.0) & (share < 1.0)
+    truth = np.where(within, TRUE, np.where(off_circle >= radius + 2.0 * MARGIN_M, FALSE, UNCLEAR))
+    return _Judgement(truth, np.maximum(0.0, off_circle - radius))
