@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..plan import Relation, Step, Verb
+from ..plan import Reference, Relation, Step, Verb
 from ..records import Family
 from .edit import Operator
 from .surroundings import Surroundings
@@ -21,13 +21,14 @@ def fixed_object(step: Step, around: Surroundings) -> Iterator[Step]:
 
 
 def move_fixed_target(step: Step, around: Surroundings) -> Iterator[Step]:
-    """Move the very thing that the task would open or switch, though it is fixed in place."""
-    if step.verb in (Verb.OPEN, Verb.TURN_ON):
-        target = step.object.of or step.object
-        if target.noun in {thing.noun for thing in around.fixed()}:
-            for place in around.surfaces():
-                if place.noun != target.noun:
-                    yield Step(verb=Verb.PUT, object=target, relation=Relation.ON, destination=place)
+    """Move the very thing that the task would open, switch or put something onto, though it is fixed in place."""
+    target = step.destination or step.object
+    whole = around.drawers()[0].of if target.ordinal is not None and target.of is None else target.of
+    thing = whole or target
+    if thing in around.fixed():
+        for place in around.surfaces():
+            if place != thing:
+                yield Step(verb=Verb.PUT, object=thing, relation=Relation.ON, destination=place)
 
 
 def no_opening(step: Step, around: Surroundings) -> Iterator[Step]:
@@ -53,12 +54,13 @@ def nothing_to_switch(step: Step, around: Surroundings) -> Iterator[Step]:
 
 
 def fixed_into_small(step: Step, around: Surroundings) -> Iterator[Step]:
-    """Put something fixed in place into something too small for it, or closed."""
-    about = _about(step)
-    for thing in around.fixed():
-        for place in (*around.without_opening(), *around.hollows()):
-            if about & {thing.noun, place.noun}:
-                yield Step(verb=Verb.PUT, object=thing, relation=Relation.IN, destination=place)
+    """Put something fixed in place into something too small for it."""
+    yield from _fixed_into(around.hollows(), step, around)
+
+
+def fixed_into_closed(step: Step, around: Surroundings) -> Iterator[Step]:
+    """Put something fixed in place into something that has no opening."""
+    yield from _fixed_into(around.without_opening(), step, around)
 
 
 def fixed_into_drawer(step: Step, around: Surroundings) -> Iterator[Step]:
@@ -68,6 +70,13 @@ def fixed_into_drawer(step: Step, around: Surroundings) -> Iterator[Step]:
         for drawer in around.drawers():
             if drawer.of is not None and drawer.of != thing and thing.noun in about:
                 yield Step(verb=Verb.PUT, object=thing, relation=Relation.IN, destination=drawer)
+
+
+def _fixed_into(places: list[Reference], step: Step, around: Surroundings) -> Iterator[Step]:
+    for thing in around.fixed():
+        for place in places:
+            if _about(step) & {thing.noun, place.noun}:
+                yield Step(verb=Verb.PUT, object=thing, relation=Relation.IN, destination=place)
 
 
 def _about(step: Step) -> frozenset[str]:
@@ -82,7 +91,8 @@ NO_OPENING = Operator(name="no_opening", family=Family.PHYSICAL, edit=no_opening
 NOTHING_TO_OPEN = Operator(name="nothing_to_open", family=Family.PHYSICAL, edit=nothing_to_open)
 NOTHING_TO_SWITCH = Operator(name="nothing_to_switch", family=Family.PHYSICAL, edit=nothing_to_switch)
 FIXED_INTO_SMALL = Operator(name="fixed_into_small", family=Family.PHYSICAL, edit=fixed_into_small)
+FIXED_INTO_CLOSED = Operator(name="fixed_into_closed", family=Family.PHYSICAL, edit=fixed_into_closed)
 FIXED_INTO_DRAWER = Operator(name="fixed_into_drawer", family=Family.PHYSICAL, edit=fixed_into_drawer)
 
 ATOMIC = (FIXED_OBJECT, MOVE_FIXED_TARGET, NO_OPENING, NOTHING_TO_OPEN, NOTHING_TO_SWITCH)
-COMPOUND = (FIXED_INTO_SMALL, FIXED_INTO_DRAWER)
+COMPOUND = (FIXED_INTO_SMALL, FIXED_INTO_CLOSED, FIXED_INTO_DRAWER)
