@@ -19,11 +19,16 @@ BASE_MODULES = (
     "conflictvla.toolkit.facts",
     "conflictvla.toolkit.vocabulary",
     "conflictvla.builders.rollout_schema",
+    "conflictvla.builders.tasks_dataset",
+    "conflictvla.eval.scores",
+    "conflictvla.eval.tables",
+    "conflictvla.cli",
 )
 IMPORT_BASE = f"""
 import importlib, sys
 for name in {BASE_MODULES!r}:
     importlib.import_module(name)
+assert sys.modules["conflictvla"].load_instances()
 print([name for name in {OPTIONAL_STACKS!r} if name in sys.modules])
 """
 READ_TASKS = """
@@ -34,62 +39,97 @@ try:
 except MissingExtraError as error:
     print(error)
 """
-NAMES_THE_EXTRA = "simulation needs the package 'libero': install it with  pip install 'conflictvla[sim]'"
+NAMES_SIM = "simulation needs the package 'libero': install it with  pip install 'conflictvla[sim]'"
+NAMES_LEROBOT = (
+    "writing rollouts as a LeRobot data set needs the package 'lerobot': "
+    "install it with  pip install 'conflictvla[lerobot]'"
+)
+ONE_CASE = "libero_goal/put_the_bowl_on_the_plate/grounding/L1/00*"
 
 
-def _base_distributions() -> dict[str, Distribution]:
-    """The installed distributions that a base install brings, by name."""
+def _distributions(requirement: str) -> dict[str, Distribution]:
+    """The installed distributions that a requirement brings, by name."""
     found: dict[str, Distribution] = {}
-    wanted = [Requirement("conflictvla")]
+    seen: set[tuple[str, frozenset[str]]] = set()
+    wanted = [Requirement(requirement)]
     while wanted:
-        requirement = wanted.pop()
-        if requirement.name in found:
+        needed = wanted.pop()
+        key = (needed.name, frozenset(needed.extras))
+        if key in seen:
             continue
-        found[requirement.name] = distribution(requirement.name)
-        for line in found[requirement.name].requires or ():
-            needed = Requirement(line)
-            if needed.marker is None or any(needed.marker.evaluate({"extra": e}) for e in requirement.extras or {""}):
-                wanted.append(needed)
+        seen.add(key)
+        found[needed.name] = distribution(needed.name)
+        for line in found[needed.name].requires or ():
+            further = Requirement(line)
+            if further.marker is None or any(further.marker.evaluate({"extra": e}) for e in needed.extras or {""}):
+                wanted.append(further)
     return found
+
+
+def _site(folder: Path, requirement: str) -> Path:
+    """Fill a folder with links to what a requirement brings, and to nothing else of this environment."""
+    for installed in _distributions(requirement).values():
+        for part in {file.parts[0] for file in installed.files or () if file.parts[0] not in ("..", "__pycache__")}:
+            if not (folder / part).exists():
+                (folder / part).symlink_to(str(installed.locate_file(part)))
+    (folder / "conflictvla").symlink_to(REPOSITORY)
+    return folder
 
 
 @pytest.fixture(scope="module")
 def base_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of links to what a base install brings, and to nothing else of this environment."""
-    site = tmp_path_factory.mktemp("site")
-    for installed in _base_distributions().values():
-        for part in {file.parts[0] for file in installed.files or () if file.parts[0] not in ("..", "__pycache__")}:
-            if not (site / part).exists():
-                (site / part).symlink_to(str(installed.locate_file(part)))
-    (site / "conflictvla").symlink_to(REPOSITORY)
-    return site
+    return _site(tmp_path_factory.mktemp("base"), "conflictvla")
 
 
-def _run(python: str | Path, code: str, *, only_from: Path | None = None) -> str:
-    """What a fresh interpreter prints; with ``only_from`` it sees that folder and the standard library alone."""
+@pytest.fixture(scope="module")
+def sim_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _site(tmp_path_factory.mktemp("sim"), "conflictvla[sim]")
+
+
+def _python(python: str | Path, *arguments: str, only_from: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a fresh interpreter; with ``only_from`` it sees that folder and the standard library alone."""
     options = ["-S"] if only_from else []
     environment = {"PYTHONPATH": str(only_from)} if only_from else {}
-    result = subprocess.run(
-        [str(python), *options, "-c", code],
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [str(python), *options, *arguments]
+    return subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
+
+
+def _printed(python: str | Path, code: str, *, only_from: Path | None = None) -> str:
+    result = _python(python, "-c", code, only_from=only_from)
     assert result.returncode == 0, result.stderr
     return result.stdout.strip()
 
 
 def test_base_modules_load_no_optional_stack_although_it_is_installed() -> None:
-    assert _run(sys.executable, IMPORT_BASE) == "[]"
+    assert _printed(sys.executable, IMPORT_BASE) == "[]"
 
 
-def test_base_modules_import_from_the_base_install(base_site: Path) -> None:
-    assert _run(sys.executable, IMPORT_BASE, only_from=base_site) == "[]"
+def test_base_modules_work_from_the_base_install(base_site: Path) -> None:
+    assert _printed(sys.executable, IMPORT_BASE, only_from=base_site) == "[]"
 
 
 def test_reading_libero_from_the_base_install_names_the_extra_in_one_line(base_site: Path) -> None:
-    assert _run(sys.executable, READ_TASKS, only_from=base_site) == NAMES_THE_EXTRA
+    assert _printed(sys.executable, READ_TASKS, only_from=base_site) == NAMES_SIM
+
+
+@pytest.mark.parametrize("command", [("demo",), ("run", "--policy", "persist"), ("tasks", "build")], ids=" ".join)
+def test_command_that_simulates_names_the_extra_and_leaves_nothing(
+    command: tuple[str, ...], base_site: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+
+    result = _python(sys.executable, "-m", "conflictvla.cli", *command, "--out", str(out), only_from=base_site)
+
+    assert (result.returncode, result.stderr.strip()) == (2, f"error: {NAMES_SIM}")
+    assert not out.exists()
+
+
+def test_run_without_lerobot_names_its_extra_in_one_line(sim_site: Path, tmp_path: Path) -> None:
+    run = ("run", "--policy", "refuse", "--cases", ONE_CASE, "--init-states", "0", "--out", str(tmp_path / "out"))
+
+    result = _python(sys.executable, "-m", "conflictvla.cli", *run, only_from=sim_site)
+
+    assert (result.returncode, result.stderr.strip()) == (2, f"error: {NAMES_LEROBOT}")
 
 
 @pytest.mark.slow
@@ -97,6 +137,6 @@ def test_pip_installs_a_base_that_has_no_optional_stack(wheel: Path, new_venv: C
     python = new_venv(str(wheel))
 
     find = f"import importlib.util; print([n for n in {OPTIONAL_STACKS!r} if importlib.util.find_spec(n)])"
-    assert _run(python, find) == "[]"
-    assert _run(python, IMPORT_BASE) == "[]"
-    assert _run(python, READ_TASKS) == NAMES_THE_EXTRA
+    assert _printed(python, find) == "[]"
+    assert _printed(python, IMPORT_BASE) == "[]"
+    assert _printed(python, READ_TASKS) == NAMES_SIM
