@@ -105,7 +105,8 @@ class Vocabulary:
 
     def knows(self, noun: str) -> bool:
         """Whether the noun is anything's name here, so that its absence can be told."""
-        return any(noun in word.names for word in (*self.present.values(), *self.absent.values()))
+        words: list[Word | AbsentWord] = [*self.present.values(), *self.absent.values()]
+        return any(noun in word.names for word in words)
 
     def names_of(self, noun: str) -> frozenset[str]:
         """Every name that must be absent for the noun to be absent: its own and its synonyms."""

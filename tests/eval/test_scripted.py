@@ -69,7 +69,8 @@ def roll_out(scene: Scene, policy: Policy, init_state: int, *, steps: int | None
     )
     targets = goal_targets(task)
     start = target_positions(scene, targets)
-    actions, distances, moved = [], [np.linalg.norm(start - scene.grip_pos(), axis=1)], 0.0
+    actions: list[Array] = []
+    distances, moved = [np.linalg.norm(start - scene.grip_pos(), axis=1)], 0.0
     while len(actions) < (steps or task.horizon) and not scene.succeeded():
         for action in policy.act(observe(scene, len(actions))):
             scene.step(action)
