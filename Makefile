@@ -26,10 +26,10 @@ demo: setup ## run the demonstration and write its report to demo/
 	$(BIN)/conflictvla demo --out demo
 
 test: setup ## run the tests but for the exhaustive ones
-	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
+	$(BIN)/pytest -n 2 --dist loadscope -m "not slow"
 
 test-all: setup ## run every test
-	$(BIN)/pytest -n 2 --dist worksteal
+	$(BIN)/pytest -n 2 --dist loadscope
 
 lint: setup ## check style, types and the order of the floors
 	$(BIN)/ruff check .
