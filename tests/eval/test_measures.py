@@ -116,6 +116,12 @@ def test_a_target_that_the_reference_hardly_approached_does_not_count() -> None:
     )
 
 
+@pytest.mark.parametrize(("approach_m", "counts"), [(0.0199, False), (0.02, True), (0.021, True)])
+def test_a_target_counts_from_an_approach_of_two_centimetres(approach_m: float, *, counts: bool) -> None:
+    tar = process.target_approach_ratio(np.array([[approach_m]]), np.array([[approach_m]]))[0]
+    assert np.isfinite(tar) == counts
+
+
 def test_two_qualified_targets_are_averaged() -> None:
     # 0.05 / 0.10 and 0.20 / 0.20, so (0.5 + 1) / 2.
     assert process.target_approach_ratio(np.array([[0.10, 0.20]]), np.array([[0.05, 0.20]])) == pytest.approx(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
+from conflictvla.builders.rollout_schema import Rollout
 from conflictvla.eval.measures import MEASURE_NAMES
 from conflictvla.eval.rollouts import read_rollouts
 from conflictvla.eval.scores import Scores, read_scores, score, score_rollouts
@@ -122,6 +124,19 @@ def test_the_prompt_has_no_effect_on_equal_outcomes(scores: Scores) -> None:
     selective = row(effect, policy="persist", measure="selectivity")
     assert (selective["difference"], selective["p"], selective["n"]) == (0.0, 1.0, 24)
     assert row(effect, policy="stop", measure="PCSR")["P1"] == pytest.approx(20 / 24)
+
+
+def test_the_prompt_effect_is_p1_minus_p0(tmp_path: Path) -> None:
+    # Under P1 alone every conflict rollout fails, while nothing changes with valid premises.
+    def failing(made: Rollout) -> Rollout:
+        if made.episode.arm is Arm.REFERENCE or made.episode.prompt is Prompt.P0:
+            return made
+        return replace(made, episode=replace(made.episode, success=False, success_step=None, end="horizon"))
+
+    effect = score(write_dataset(tmp_path / "a", [failing(made) for made in small_evaluation()])).prompt_effect()
+    found = row(effect, policy="persist", measure="RGSR")
+    assert (found["P0"], found["P1"], found["difference"]) == (0.125, 0.0, -0.125)
+    assert row(effect, policy="persist", measure="selectivity")["difference"] == -0.125
 
 
 def test_outcome_tests_count_discordant_pairs(scores: Scores) -> None:
@@ -256,3 +271,11 @@ def test_abstention_counts_arms_that_stay_at_rest(tmp_path: Path) -> None:
     still.frames["action"][5:, :6] = 0.0
     found = score(write_dataset(tmp_path / "a", [reaching_rollout(make_record(), rng), still])).abstention()
     assert (found["conflict"].to_pylist(), found["reference"].to_pylist()) == ([1.0], [0.0])
+
+
+def test_resting_after_the_goal_is_reached_is_no_abstention(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    done = reaching_rollout(make_record(arm=Arm.CONFLICT, success=True, steps=30), rng, steps=30)
+    done.frames["action"][5:, :6] = 0.0
+    found = score(write_dataset(tmp_path / "a", [reaching_rollout(make_record(), rng), done])).abstention()
+    assert found["conflict"].to_pylist() == [0.0]

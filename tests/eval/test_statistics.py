@@ -128,6 +128,11 @@ def test_drawn_sign_flips_agree_with_scipy() -> None:
     assert p == pytest.approx(theirs.pvalue, abs=0.02)
 
 
+def test_a_drawn_p_value_is_never_zero() -> None:
+    # No drawn pattern of 60 signs reaches the observed one, which itself is one of the patterns.
+    assert sign_flip_p(np.ones(60), np.arange(60), generator(), resamples=99) == 0.01
+
+
 def test_sign_flips_need_two_base_tasks() -> None:
     assert math.isnan(sign_flip_p(np.array([1.0, 2.0]), np.array([4, 4]), generator()))
     assert math.isnan(sign_flip_p(np.zeros(0), np.zeros(0, np.int64), generator()))
