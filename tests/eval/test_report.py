@@ -129,7 +129,7 @@ def test_the_page_has_its_parts(page: str) -> None:
     assert sections == ["overall", "picture", "families", "failures", "prompt", "pair", "pairs", "method"]
     text = " ".join("".join(Elements(page).text).split())
     for words in (
-        "With invalid premises the reference goal is still reached in 12.5% (persist) to 12.5% (persist) of rollouts",
+        "With invalid premises all 2 policies still reach the reference goal in 12.5% of rollouts",
         "96 pairs from 120 rollouts (24 with valid premises, 96 with a conflict)",
         "protocol 1.0",
         "Every conflict rollout has its reference rollout; none was refused.",
@@ -201,6 +201,20 @@ def test_one_policy_is_named_in_the_finding(tmp_path: Path) -> None:
         "against 83.3% with valid ones"
     )
     assert "its gripper still covers 56.5% (persist) of the reference rollout's approach" in found.process
+
+
+def test_the_extremes_of_several_policies_are_named_in_the_finding(tmp_path: Path) -> None:
+    never = [
+        replace(made, episode=replace(made.episode, success=False, success_step=None, end="horizon"))
+        for made in small_evaluation("never", reach=0.1)
+        if made.episode.arm is Arm.CONFLICT
+    ]
+    references = [made for made in small_evaluation("never") if made.episode.arm is Arm.REFERENCE]
+    write_dataset(tmp_path / "never", [*references, *never])
+    write_dataset(tmp_path / "persist", small_evaluation())
+    found = finding(score(tmp_path))
+    assert found.outcome.endswith("is still reached in 0.0% (never) to 12.5% (persist) of rollouts")
+    assert "covers 7.5% (never) to 56.5% (persist)" in found.process
 
 
 def test_rollouts_that_were_not_scored_are_refused(scores: Scores, tmp_path: Path) -> None:
