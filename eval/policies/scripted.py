@@ -22,11 +22,14 @@ from .premises import premises_hold as premises_of_instruction_hold
 SETTINGS: dict[str, str | int | float | bool] = {
     "position_gain": motion.POSITION_GAIN,
     "top_speed": motion.TOP_SPEED,
+    "touch_speed": motion.TOUCH_SPEED,
     "finger_steps": motion.FINGER_STEPS,
     "hover_m": skills.HOVER_M,
     "clearance_m": skills.CLEARANCE_M,
     "grasp_depth_m": skills.GRASP_DEPTH_M,
+    "rim_depth_m": skills.RIM_DEPTH_M,
     "turn_rad": skills.TURN_RAD,
+    "tow_press_m": skills.TOW_PRESS_M,
 }
 """The constants of the skills that change behaviour the most, recorded with every rollout."""
 
