@@ -1,0 +1,94 @@
+"""The demonstration, as a newcomer runs it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conflictvla.builders.tasks_dataset import load_instances
+from conflictvla.eval.demo import REPORT_FILE, ROLLOUTS, SCORES_FILE, Demo, demo_cases, run_demo
+from conflictvla.eval.policies.registry import SCRIPTED
+from conflictvla.eval.run import RunProgress
+from conflictvla.toolkit.errors import InvalidInputError
+from conflictvla.toolkit.records import Family, Level
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("demo") / "out"
+
+
+@pytest.fixture(scope="module")
+def demo(folder: Path) -> Demo:
+    seen: list[tuple[str, RunProgress]] = []
+    result = run_demo(folder, lambda agent, state: seen.append((agent, state)))
+    assert [state.done for _, state in seen] == list(range(1, len(seen) // 3 + 1)) * len(SCRIPTED)
+    return result
+
+
+def test_it_takes_two_cases_of_each_family_each_on_another_base_task() -> None:
+    cases = demo_cases(load_instances())
+    assert sorted((str(case.family), str(case.level)) for case in cases) == sorted(
+        (str(family), str(level)) for family in Family for level in (Level.L1, Level.L2)
+    )
+    assert len({case.base_task for case in cases}) == len(cases)
+
+
+def test_the_agents_get_the_scores_that_are_known_in_advance(demo: Demo) -> None:
+    rows = {row["policy"]: row for row in demo.scores.table("overall").to_pylist()}
+    assert {row["n"] for row in rows.values()} == {8}
+    assert {row["PCSR"] for row in rows.values()} == {1.0}
+    assert (rows["persist"]["RGSR"], rows["refuse"]["RGSR"], rows["fail_persist"]["RGSR"]) == (1.0, 0.0, 0.0)
+
+    for measure, expected in (("TAR", 1.0), ("TS", 1.0), ("Early20_TS", 1.0), ("AMS", 0.0)):
+        assert rows["persist"][measure] == pytest.approx(expected, abs=1e-4), measure
+    assert rows["refuse"]["TAR"] < 0.01
+    assert rows["refuse"]["Early20_TS"] == 0.0
+    assert rows["refuse"]["TS"] < 0.05
+    assert rows["refuse"]["AMS"] == 1.0
+    assert rows["fail_persist"]["TAR"] > 0.95
+    assert rows["fail_persist"]["Early20_TS"] == pytest.approx(1.0, abs=1e-4)
+    assert rows["fail_persist"]["AMS"] < 0.3
+
+
+def test_every_rollout_is_kept_failures_too(demo: Demo) -> None:
+    from lerobot.datasets.lerobot_dataset import LeRobotDataset
+
+    for agent in SCRIPTED:
+        dataset = LeRobotDataset(f"conflictvla/rollouts-{agent}", root=demo.rollouts / agent)
+        assert dataset.fps == 20
+        assert dataset.num_episodes == 16
+        successes = sum(dataset.meta.episodes["success"])
+        assert successes == (16 if agent == "persist" else 8)
+
+
+def test_it_leaves_rollouts_scores_and_report_and_nothing_else(demo: Demo, folder: Path) -> None:
+    assert sorted(path.name for path in folder.iterdir()) == sorted([ROLLOUTS, SCORES_FILE, REPORT_FILE])
+    assert sorted(path.name for path in demo.rollouts.iterdir()) == sorted(SCRIPTED)
+    assert json.loads(demo.scores_file.read_text())["pairs_scored"] == 24
+    assert "fail_persist" in demo.report.read_text()
+
+
+def test_its_lesson_names_both_agents_and_what_tells_them_apart(demo: Demo) -> None:
+    assert "refuse completes 0%" in demo.lesson
+    assert "fail_persist 0%" in demo.lesson
+    assert "TAR 0% against" in demo.lesson
+
+
+def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("mine")
+    with pytest.raises(InvalidInputError, match="holds other files"):
+        run_demo(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+@pytest.mark.slow
+def test_a_second_demonstration_gives_the_same_bytes(demo: Demo, tmp_path: Path) -> None:
+    again = run_demo(tmp_path / "again")
+    assert again.scores_file.read_bytes() == demo.scores_file.read_bytes()
+    assert again.report.read_bytes() == demo.report.read_bytes()
+    for file in sorted(demo.rollouts.rglob("*")):
+        if file.is_file():
+            assert (again.rollouts / file.relative_to(demo.rollouts)).read_bytes() == file.read_bytes(), file
