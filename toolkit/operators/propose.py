@@ -35,12 +35,17 @@ class Proposal:
 
 
 def propose(base: Plan, facts: SceneFacts, words: Vocabulary) -> Iterator[Proposal]:
-    """Every proposal for a base plan, in a fixed order.
+    """Every proposal for a base plan, each once, in a fixed order.
 
     Single-step base plans give single-step conflicts, and multi-step ones with each valid side step in front. Base
     plans of several steps keep their own steps.
     """
     around = Surroundings.of(base, facts, words)
+    # Breaking two side steps can leave the same step: what they differed in is gone.
+    yield from dict.fromkeys(_proposals(base, around))
+
+
+def _proposals(base: Plan, around: Surroundings) -> Iterator[Proposal]:
     main = base.steps[-1]
     if len(base.steps) == 1:
         for operators, compound in ((ATOMIC, False), (COMPOUND, True)):
