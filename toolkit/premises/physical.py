@@ -75,11 +75,10 @@ def _fit_findings(
     """To pass an opening of sides w >= d, two of a thing's three extents must fit: the smallest two."""
     assert step.destination is not None
     what, where = step.object.noun, step.destination.noun
-    premise = f"fits({phrase(step.object)}, {phrase(step.destination)})"
     smallest, middle, _ = sorted(thing.size_m)
-    if opening is None:
+    if opening is None:  # a premise about the place alone: two things that should go in there miss the same opening
         yield _finding(
-            states, premise, f"an opening in the {where} for the {what}",
+            states, f"opening({phrase(step.destination)})", f"an opening in the {where} for the {what}",
             f"the {where} has no opening; the {what} measures {_centimetres(smallest, middle)} at its slimmest",
             margin=smallest, certain=not surface,
         )  # fmt: skip
@@ -93,8 +92,8 @@ def _fit_findings(
         f"the {what} {_centimetres(smallest, middle)} at its slimmest"
     )
     yield _finding(
-        states, premise, f"an opening in the {where} for the {what}", observed,
-        margin=excess, certain=excess >= FIT_MARGIN_M,
+        states, f"fits({phrase(step.object)}, {phrase(step.destination)})",
+        f"an opening in the {where} for the {what}", observed, margin=excess, certain=excess >= FIT_MARGIN_M,
     )  # fmt: skip
 
 
