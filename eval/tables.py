@@ -24,6 +24,9 @@ TITLES = {
     "qualified": "Capability-qualified failures: reference succeeds, conflict does not",
 }
 
+UNLIMITED = 10_000
+"""Wider than any table: what a table would like to have is measured with that much room."""
+
 UNDEFINED = "–"
 """Printed where a value is undefined: never a zero."""
 
@@ -83,8 +86,13 @@ def group_column(by: str) -> str | None:
     return None if by in ("overall", "qualified") else by
 
 
-def rich_table(scores: Scores, by: str = "overall") -> Table:
-    """One score table for the terminal, intervals dimmed under the values; it fits 80 columns.
+def rich_table(scores: Scores, by: str = "overall", *, intervals: bool = True) -> Table:
+    """One score table for the terminal.
+
+    Args:
+        scores: What to show.
+        by: As for ``Scores.table``.
+        intervals: Whether the intervals stand under the values; without them any table fits 80 columns.
 
     Raises:
         NotFoundError: If there is no such grouping.
@@ -92,14 +100,14 @@ def rich_table(scores: Scores, by: str = "overall") -> Table:
     measures, group = shown_measures(by), group_column(by)
     table = Table(
         title=f"[bold]{TITLES[by]}[/bold] [dim]({_conditions(scores, by)})[/dim]" if by in TITLES else None,
-        caption=_caption(scores),
+        caption=_caption(scores, intervals=intervals),
         title_justify="left",
         caption_justify="left",
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
         pad_edge=False,
     )
-    table.add_column(group or "policy", min_width=10, overflow="fold")
+    table.add_column(group or "policy", min_width=10, no_wrap=True)
     for measure in measures:
         table.add_column(f"{measure.symbol}\n{arrow(measure)}", justify="right", no_wrap=True)
     table.add_column("n", justify="right", no_wrap=True)
@@ -109,13 +117,13 @@ def rich_table(scores: Scores, by: str = "overall") -> Table:
             table.add_row(f"[bold]{escape(policy)}[/bold]")
         for row in rows:
             cells = [cell(row, measure.name) for measure in measures]
-            texts = [f"{part.value}\n[dim]{part.short_interval}[/dim]" for part in cells]
+            texts = [f"{part.value}\n[dim]{part.short_interval}[/dim]" if intervals else part.value for part in cells]
             table.add_row(escape(str(row[group or "policy"])), *texts, str(row["n"]))
     return table
 
 
 def print_table(scores: Scores, by: str = "overall", console: Console | None = None) -> None:
-    """Print one score table.
+    """Print one score table; where the terminal is too narrow for the intervals, without them.
 
     Args:
         scores: What to show.
@@ -125,7 +133,11 @@ def print_table(scores: Scores, by: str = "overall", console: Console | None = N
     Raises:
         NotFoundError: If there is no such grouping.
     """
-    (console or Console()).print(rich_table(scores, by))
+    terminal = console or Console()
+    table = rich_table(scores, by)
+    if terminal.measure(table, options=terminal.options.update(max_width=UNLIMITED)).maximum > terminal.width:
+        table = rich_table(scores, by, intervals=False)
+    terminal.print(table)
 
 
 def markdown_table(scores: Scores, by: str = "overall") -> str:
@@ -157,9 +169,10 @@ def _conditions(scores: Scores, by: str) -> str:
     return "percent, " + ", ".join(f"{escape(policy)} {prompt}" for policy, prompt in condition.items())
 
 
-def _caption(scores: Scores) -> str:
+def _caption(scores: Scores, *, intervals: bool) -> str:
     protocol = scores.provenance.protocol_version
-    text = f"95% intervals over base tasks; protocol {protocol}; {scores.pairs.num_rows} pairs scored"
+    about = "95% intervals over base tasks" if intervals else "intervals need a wider terminal"
+    text = f"{about}; protocol {protocol}; {scores.pairs.num_rows} pairs scored"
     refused = ", ".join(f"{field} {count}" for field, count in scores.refusals_by_field().items())
     return f"{text}, {len(scores.refusals)} refused ({escape(refused)})" if refused else text
 
