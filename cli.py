@@ -140,15 +140,20 @@ def score(
 def report(
     rollouts: Annotated[Path, typer.Argument(help="Folder with one or more rollout data sets.")],
     out: Annotated[Path, typer.Option(help="The HTML file.")] = Path("report.html"),
+    picture: Annotated[Path | None, typer.Option(help="Also outcome against process, as an SVG file.")] = None,
 ) -> None:
     """Score recorded rollouts and write one self-contained HTML report."""
-    from .eval.report import write_report
+    from .eval.report import write_picture, write_report
     from .eval.scores import score as score_rollouts
 
     scores = score_rollouts(rollouts)
     _new_folder_for(out)
     write_report(scores, rollouts, out)
     OUT.print(f"{escape(str(out))}  open it in a browser", highlight=False, soft_wrap=True)
+    if picture is not None:
+        _new_folder_for(picture)
+        write_picture(scores, picture)
+        OUT.print(f"{escape(str(picture))}  outcome against process", highlight=False, soft_wrap=True)
 
 
 @app.command()

@@ -1,5 +1,6 @@
-"""One self-contained HTML page about the scores of recorded rollouts."""
+"""One self-contained HTML page about the scores of recorded rollouts, and its first picture as a file of its own."""
 
 from .page import write_report
+from .picture import write_picture
 
-__all__ = ["write_report"]
+__all__ = ["write_picture", "write_report"]

@@ -20,14 +20,12 @@ from ..scores import Scores
 from ..statistics import CONFIDENCE, RESAMPLES, SEED
 from ..tables import TITLES, Cell, arrow, cell, group_column, percent, shown_measures
 from .chosen_pair import ChosenPair, choose_pair, pair_motion
+from .picture import outcome_panels
 from .plots import (
     CONFLICT_COLOUR,
     REFERENCE_COLOUR,
-    PolicySpots,
-    Spot,
     action_norms,
     gripper_paths,
-    outcome_against_process,
     persistence_curve,
     persistence_map,
     picture_note,
@@ -35,9 +33,6 @@ from .plots import (
 from .svg import Style, style
 
 FOLDER = Path(__file__).parent
-
-PICTURED = ("TAR", "Early20_TS", "AMS")
-"""Process measures that are plotted against the outcome."""
 
 SHOWN_REFUSALS = 20
 
@@ -136,7 +131,7 @@ def render_report(scores: Scores, rollouts: RolloutSet | Path | str) -> str:
         views=views,
         styles=styles,
         measures=MEASURES,
-        pictures=_pictures(scores, styles),
+        pictures=[panel.render() for panel in outcome_panels(scores)],
         picture_note=picture_note(len(scores.policies)),
         curve=_curve(scores, styles),
         maps=_maps(scores, styles),
@@ -215,41 +210,6 @@ def _table_view(scores: Scores, by: str) -> TableView:
     ]
     prompts = tuple(sorted({row["prompt"] for row in table}))
     return TableView(title=TITLES[by], by=by, group=group, prompts=prompts, measures=measures, rows=tuple(rows))
-
-
-def _spot(row: dict[str, Any], measure: str, name: str) -> Spot:
-    def interval(of: str) -> tuple[float, float]:
-        return 100 * row[f"{of}_lo"], 100 * row[f"{of}_hi"]
-
-    return Spot(
-        name=name,
-        at=(100 * row["RGSR"], 100 * row[measure]),
-        x_interval=interval("RGSR"),
-        y_interval=interval(measure),
-    )
-
-
-def _pictures(scores: Scores, styles: dict[str, Style]) -> list[Markup]:
-    families = scores.table("family").to_pylist()
-    pictures = []
-    for measure in MEASURES:
-        if measure.name not in PICTURED:
-            continue
-        policies = [
-            PolicySpots(
-                policy=_spot(row, measure.name, row["policy"]),
-                families=tuple(
-                    _spot(family, measure.name, family["family"])
-                    for family in families
-                    if family["policy"] == row["policy"] and not math.isnan(family[measure.name])
-                ),
-                style=styles[row["policy"]],
-            )
-            for row in scores.table("overall").to_pylist()
-            if not math.isnan(row[measure.name])
-        ]
-        pictures.append(outcome_against_process(measure, policies))
-    return pictures
 
 
 def _curve(scores: Scores, styles: dict[str, Style]) -> Markup:

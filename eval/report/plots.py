@@ -70,7 +70,7 @@ class PolicySpots:
     style: Style
 
 
-def outcome_against_process(measure: Measure, policies: Sequence[PolicySpots]) -> Markup:
+def outcome_against_process(measure: Measure, policies: Sequence[PolicySpots]) -> Plot:
     """RGSR across, a process measure upwards: a mark with its intervals for each policy, letters for its families."""
     title = f"{measure.title} against reference goal success rate under conflict"
     plot = Plot(width=340, height=322, x_range=(0, 100), y_range=(0, 100), margin=(44, 26, 14, 40), title=title)
@@ -93,7 +93,7 @@ def outcome_against_process(measure: Measure, policies: Sequence[PolicySpots]) -
         _cross(plot, spots)
     if not crowded:
         _labels(plot, policies)
-    return plot.render()
+    return plot
 
 
 def picture_note(policies: int) -> str:
@@ -256,11 +256,15 @@ def _cross(plot: Plot, spots: PolicySpots) -> None:
 
 def _labels(plot: Plot, policies: Sequence[PolicySpots]) -> None:
     """Each policy's name beside its mark, moved apart where names would overlap."""
-    # Beside the mark and a little above it, or below it where the frame ends.
-    wanted = [plot.y(spots.policy.at[1]) + (18 if spots.policy.at[1] > 90 else -6) for spots in policies]
-    heights = spread(wanted, 13)
+    # Names on either side of their marks do not meet, so each side is spread for itself.
+    for to_the_left in (False, True):
+        side = [spots for spots in policies if (spots.policy.at[0] > 60) == to_the_left]
+        _labels_on_one_side(plot, side, to_the_left=to_the_left)
+
+
+def _labels_on_one_side(plot: Plot, policies: Sequence[PolicySpots], *, to_the_left: bool) -> None:
+    heights = spread(_label_heights(plot, policies), 13)
     for spots, height in zip(policies, heights, strict=True):
-        to_the_left = spots.policy.at[0] > 60
         plot.text(
             spots.policy.at,
             _short(spots.policy.name, 18),
@@ -272,6 +276,26 @@ def _labels(plot: Plot, policies: Sequence[PolicySpots]) -> None:
             font_weight=600,
             halo=True,
         )
+
+
+def _label_heights(plot: Plot, policies: Sequence[PolicySpots]) -> list[float]:
+    """Where each name would like to be, in px: beside its mark and a little above it, away from frame and corner words.
+
+    Names at the lower edge are stacked above the words there, and so keep clear of them when they are moved apart.
+    """
+    heights = []
+    at_the_edge = 0
+    for spots in policies:
+        height = plot.y(spots.policy.at[1])
+        if spots.policy.at[1] > 90:
+            height += 18
+        elif spots.policy.at[1] < 8:
+            height = plot.y(0) - 22 - 13 * at_the_edge
+            at_the_edge += 1
+        else:
+            height -= 6
+        heights.append(height)
+    return heights
 
 
 def _path_ends(plot: Plot, motion: PairMotion) -> None:

@@ -96,7 +96,7 @@ class Plot:
         x, y = self.x(at[0]), self.y(at[1])
         self._parts.append(
             _element(
-                "path", None, {"d": _outline(shape, x, y, size), **attributes}, inner=_element("title", tooltip, {})
+                "path", None, {"d": outline(shape, x, y, size), **attributes}, inner=_element("title", tooltip, {})
             )
         )
 
@@ -116,14 +116,34 @@ class Plot:
         turned = f"rotate(-90 11 {number(middle)})"
         self.element("text", y_label, x=11, y=middle, transform=turned, text_anchor="middle", fill=INK, font_size=12)
 
-    def render(self) -> Markup:
-        """The drawing as an SVG element."""
+    def render(self, **place: float) -> Markup:
+        """The drawing as an SVG element; within another drawing, ``place`` gives its x, y, width and height."""
         opening = _opening(
-            "svg", {"viewBox": f"0 0 {number(self.width)} {number(self.height)}", "role": "img", "class": "plot"}
+            "svg",
+            {
+                "viewBox": f"0 0 {number(self.width)} {number(self.height)}",
+                "role": "img",
+                "class": "plot",
+                **place,
+            },
         )
         inner = _element("title", self.title, {}) + "".join(self._parts)
         # Every part was escaped when it was made.
         return Markup(f"<{opening}>{inner}</svg>")
+
+
+def element(tag: str, text: str | None = None, /, **attributes: str | float) -> Markup:
+    """One SVG element, escaped; underscores in attribute names become hyphens."""
+    # The parts were escaped one by one.
+    return Markup(_element(tag, text, attributes))
+
+
+def drawing(width: float, height: float, title: str, parts: Iterable[Markup], **attributes: str | float) -> Markup:
+    """An SVG file of its own around finished parts, with a white background that also reads on a dark page."""
+    size = {"width": width, "height": height, "viewBox": f"0 0 {number(width)} {number(height)}"}
+    opening = _opening("svg", {"xmlns": "http://www.w3.org/2000/svg", **size, "role": "img", **attributes})
+    ground = _element("rect", None, {"width": width, "height": height, "rx": 8.0, "fill": "white"})
+    return Markup(f"<{opening}>{_element('title', title, {})}{ground}{''.join(parts)}</svg>")
 
 
 def spread(positions: Sequence[float], gap: float) -> list[float]:
@@ -170,8 +190,8 @@ def _opening(tag: str, attributes: dict[str, str | float]) -> str:
     return " ".join([tag, *written])
 
 
-def _outline(shape: str, x: float, y: float, size: float) -> str:
-    """SVG path of a mark with about the same area whatever the shape."""
+def outline(shape: str, x: float, y: float, size: float) -> str:
+    """SVG path of a mark with about the same area whatever the shape, ``size`` px from its middle to its edge."""
     if shape == "circle":
         r = number(size)
         return (

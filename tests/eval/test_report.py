@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from conflictvla.builders.rollout_schema import Rollout
-from conflictvla.eval.report import write_report
+from conflictvla.eval.report import write_picture, write_report
 from conflictvla.eval.report.chosen_pair import FALLBACK_RULE, LAST_RULE, RULE, choose_pair
 from conflictvla.eval.report.page import finding, render_report, script_json
+from conflictvla.eval.report.picture import outcome_panels
 from conflictvla.eval.report.svg import nice_ticks, spread
 from conflictvla.eval.rollouts import read_rollouts
 from conflictvla.eval.scores import Scores, score
@@ -236,3 +237,33 @@ def test_names_on_a_plot_are_moved_apart() -> None:
 )
 def test_ticks_are_round_numbers(low: float, high: float, ticks: list[float]) -> None:
     assert nice_ticks(low, high, most=4) == ticks
+
+
+def test_the_picture_is_one_svg_file_that_needs_nothing_else(scores: Scores, tmp_path: Path) -> None:
+    paths = [write_picture(scores, tmp_path / "figures" / name) for name in ("a.svg", "b.svg")]
+    text = paths[0].read_text(encoding="utf-8")
+    assert text.encode() == paths[1].read_bytes()
+    root = ElementTree.fromstring(text)
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert [panel.tag for panel in root].count(root.tag) == 3
+    assert re.findall(r"url\(|href|<style|class=\"(?!plot)|nan", text) == []
+    assert "font-family" in root.attrib
+    # What lies behind is white, so that the ink also reads on a dark page.
+    assert root[1].attrib["fill"] == "white"
+
+
+def test_names_of_policies_keep_clear_of_the_corner_words(scores: Scores) -> None:
+    (panel,) = [panel for panel in outcome_panels(scores) if "target approach" in panel.title]
+    root = ElementTree.fromstring(panel.render())
+    heights = {element.text: float(element.attrib["y"]) for element in root.iter("text") if element.text}
+    assert heights["stays away"] - heights["stop"] >= 13
+
+
+def test_many_policies_have_a_legend_in_the_picture(tmp_path: Path) -> None:
+    for number in range(6):
+        write_dataset(tmp_path / f"{number}", small_evaluation(f"policy {number}", prompts=[Prompt.P0]))
+    text = write_picture(score(tmp_path), tmp_path / "a.svg").read_text(encoding="utf-8")
+    root = ElementTree.fromstring(text)
+    assert [element.text for element in root if element.text and element.text.startswith("policy")] == [
+        f"policy {number}" for number in range(6)
+    ]

@@ -1,0 +1,111 @@
+"""The result in one picture: outcome against process, on the page and as a file of its own."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from ..measures import MEASURES
+from ..scores import Scores
+from .plots import MOST_NAMED, PolicySpots, Spot, outcome_against_process, picture_note
+from .svg import INK, MUTED, Plot, Style, drawing, element, outline, style
+
+PICTURED = ("TAR", "Early20_TS", "AMS")
+"""Process measures that are plotted against the outcome."""
+
+FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+"""A file of its own inherits no font; these are the page's."""
+
+GAP = 12.0
+"""Room between panels and around them, in px."""
+
+LEGEND_COLUMNS = 4
+"""Policies side by side in the legend."""
+
+
+def write_picture(scores: Scores, path: Path | str) -> Path:
+    """Write outcome against process as one SVG file: three panels side by side, white behind, no other file needed.
+
+    Args:
+        scores: What to show.
+        path: Where to write; folders are made as needed.
+
+    Returns:
+        The path written. The same scores give the same bytes.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(path.name + ".unfinished")
+    unfinished.write_text(render_picture(scores) + "\n", encoding="utf-8")
+    os.replace(unfinished, path)
+    return path
+
+
+def render_picture(scores: Scores) -> Markup:
+    """The picture as text; see ``write_picture``."""
+    panels = outcome_panels(scores)
+    width = sum(panel.width for panel in panels) + GAP * (len(panels) + 1)
+    bottom = max(panel.height for panel in panels) + GAP
+    parts = []
+    left = GAP
+    for panel in panels:
+        parts.append(panel.render(x=left, y=GAP, width=panel.width, height=panel.height))
+        left += panel.width + GAP
+    policies = scores.policies if len(scores.policies) > MOST_NAMED else ()
+    for index, policy in enumerate(policies):
+        column, row = index % LEGEND_COLUMNS, index // LEGEND_COLUMNS
+        at = (4 * GAP + column * (width - 5 * GAP) / LEGEND_COLUMNS, bottom + 20 * row + 22)
+        parts.append(_legend_entry(policy, style(index), at))
+    bottom += 20 * math.ceil(len(policies) / LEGEND_COLUMNS)
+    note = picture_note(len(scores.policies))
+    parts.append(element("text", note, x=4 * GAP, y=bottom + 24, fill=MUTED, font_size=12))
+    title = "Outcome against process: " + ", ".join(scores.policies)
+    return drawing(width, bottom + 24 + GAP, title, parts, font_family=FONTS)
+
+
+def outcome_panels(scores: Scores) -> list[Plot]:
+    """RGSR across and one process measure upwards, a panel for each of ``PICTURED``."""
+    styles = {policy: style(index) for index, policy in enumerate(scores.policies)}
+    families = scores.table("family").to_pylist()
+    panels = []
+    for measure in MEASURES:
+        if measure.name not in PICTURED:
+            continue
+        policies = [
+            PolicySpots(
+                policy=_spot(row, measure.name, row["policy"]),
+                families=tuple(
+                    _spot(family, measure.name, family["family"])
+                    for family in families
+                    if family["policy"] == row["policy"] and not math.isnan(family[measure.name])
+                ),
+                style=styles[row["policy"]],
+            )
+            for row in scores.table("overall").to_pylist()
+            if not math.isnan(row[measure.name])
+        ]
+        panels.append(outcome_against_process(measure, policies))
+    return panels
+
+
+def _spot(row: dict[str, Any], measure: str, name: str) -> Spot:
+    def interval(of: str) -> tuple[float, float]:
+        return 100 * row[f"{of}_lo"], 100 * row[f"{of}_hi"]
+
+    return Spot(
+        name=name,
+        at=(100 * row["RGSR"], 100 * row[measure]),
+        x_interval=interval("RGSR"),
+        y_interval=interval(measure),
+    )
+
+
+def _legend_entry(policy: str, drawn: Style, at: tuple[float, float]) -> Markup:
+    x, y = at
+    return element("path", d=outline(drawn.shape, x + 5, y - 4, 5), fill=drawn.colour) + element(
+        "text", policy, x=x + 16, y=y, fill=INK, font_size=13
+    )
