@@ -59,15 +59,14 @@ def absent_part(step: Step, around: Surroundings) -> Iterator[Step]:
     """Act on a drawer beyond the last."""
     if step.object.ordinal is not None:
         for ordinal in ("fourth", "fifth", "sixth"):
-            whole = step.object.of or around.drawers()[0].of
-            yield replace(step, object=replace(step.object, ordinal=ordinal, of=whole))
+            yield replace(step, object=replace(step.object, ordinal=ordinal, of=around.whole_of(step.object)))
 
 
 def absent_part_destination(step: Step, around: Surroundings) -> Iterator[Step]:
     """Bring it to a drawer beyond the last."""
     if step.destination is not None and step.destination.ordinal is not None:
         for ordinal in ("fourth", "fifth", "sixth"):
-            whole = step.destination.of or around.drawers()[0].of
+            whole = around.whole_of(step.destination)
             yield replace(step, destination=replace(step.destination, ordinal=ordinal, of=whole))
 
 

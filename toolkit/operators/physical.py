@@ -23,8 +23,7 @@ def fixed_object(step: Step, around: Surroundings) -> Iterator[Step]:
 def move_fixed_target(step: Step, around: Surroundings) -> Iterator[Step]:
     """Move the very thing that the task would open, switch or put something onto, though it is fixed in place."""
     target = step.destination or step.object
-    whole = around.drawers()[0].of if target.ordinal is not None and target.of is None else target.of
-    thing = whole or target
+    thing = around.whole_of(target) or target
     if thing in around.fixed():
         for place in around.surfaces():
             if place != thing:

@@ -66,6 +66,12 @@ class Surroundings:
             if entity.part_of is not None and entity.rank in ordinals and entity.row_length == len(ordinals)
         ]
 
+    def whole_of(self, part: Reference) -> Reference | None:
+        """What a part belongs to, also where its phrase leaves that out ("the top drawer")."""
+        if part.of is not None or part.ordinal is None:
+            return part.of
+        return next((drawer.of for drawer in self.drawers()), None)
+
     def without_opening(self) -> list[Reference]:
         """Movable vessels that have no opening, such as a corked bottle."""
         return [
