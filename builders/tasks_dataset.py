@@ -54,9 +54,13 @@ def load_tasks(config: str = "instances", path: Path | str | None = None) -> Dat
     if not file.is_file():
         raise DatasetError(f"{folder}: not a task release, {config}/{SPLIT}.parquet is missing")
     try:
-        return Dataset(InMemoryTable(pq.read_table(file)))  # features travel in the file's own metadata
+        tasks = Dataset(InMemoryTable(pq.read_table(file)))  # features travel in the file's own metadata
     except (OSError, ValueError) as error:
         raise DatasetError(f"{file}: cannot be read as tasks ({str(error).splitlines()[0]}); write it anew") from error
+    missing = [column for column in _features_of(config) if column not in tasks.column_names]
+    if missing:
+        raise DatasetError(f"{file}: is no file of tasks, it has no column '{missing[0]}'; write it anew")
+    return tasks
 
 
 def load_instances(path: Path | str | None = None) -> tuple[Instance, ...]:
@@ -129,16 +133,21 @@ def _configs(cases: Sequence[Case]) -> list[tuple[str, list[dict[str, Any]], Fea
     one_per_task = list({case.task.task_id: case for case in cases}.values())
     conflicts = [_row(conflict_instance(case, prompt)) for case in cases for prompt in Prompt]
     references = [_row(reference_instance(case, prompt)) for case in one_per_task for prompt in Prompt]
-    instance_features = _features()
-    case_features = _features()
-    for column in ("instance_id", "pair_id", "prompt"):
-        del case_features[column]
+    instance_features, case_features = _features_of("instances"), _features_of("cases")
     rows_of_cases = [{name: row[name] for name in case_features} for row in conflicts[:: len(Prompt)]]
     return [
         ("instances", conflicts, instance_features),
         ("cases", rows_of_cases, case_features),
         ("references", references, instance_features),
     ]
+
+
+def _features_of(config: str) -> Features:
+    """A case is an instance without a prompt condition."""
+    features = _features()
+    for column in ("instance_id", "pair_id", "prompt") if config == "cases" else ():
+        del features[column]
+    return features
 
 
 def _features() -> Features:

@@ -84,5 +84,7 @@ def parse_numbers(text: str, option: str) -> tuple[int, ...]:
 
 
 def _closest(given: str, known: Sequence[str]) -> str:
+    if not known:
+        return "there are none at all"
     hint = choices(given, list(known)).split(" (known:")[0]
     return hint if hint.startswith("did you mean") else f"the first of {len(known)} is '{known[0]}'"
