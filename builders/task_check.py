@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from ..toolkit.base_tasks import base_task
 from ..toolkit.facts import SceneFacts
+from ..toolkit.language import parse_base_instruction
 from ..toolkit.plan import Plan
 from ..toolkit.premises import check, factors
-from ..toolkit.records import Arm, Instance, Prompt
-from .tasks import conflict_level
+from ..toolkit.records import Arm, Instance
+from .tasks import conflict_level, content_hash
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +28,7 @@ def check_release(
     """Measure each base task's scene anew and judge its instructions.
 
     Args:
-        instances: References and conflict instances; the instruction is the same under every prompt condition.
+        instances: References and conflict instances.
         init_states: How many initial states to look at, from 0.
         progress: Told each base task's id when it is done.
     """
@@ -37,8 +38,7 @@ def check_release(
     problems: list[Problem] = []
     of_task: dict[tuple[str, str], list[Instance]] = {}
     for instance in instances:
-        if instance.prompt is Prompt.P0:
-            of_task.setdefault((instance.suite, instance.base_task), []).append(instance)
+        of_task.setdefault((instance.suite, instance.base_task), []).append(instance)
     for (suite, name), group in of_task.items():
         scene = Scene(base_task(suite, name))
         facts = measure_facts(scene, range(min(init_states, scene.initial_state_count)))
@@ -56,8 +56,12 @@ def judge(instance: Instance, facts: SceneFacts) -> str | None:
     plan = Plan.from_json(instance.plan)
     findings = check(plan, facts)
     if instance.arm is Arm.REFERENCE:
+        if plan != parse_base_instruction(instance.instruction):
+            return "the plan is not what the instruction says"
         return f"the reference is not valid: {findings[0].premise}, {findings[0].observed}" if findings else None
     assert instance.family is not None
+    if not str(instance.case_id).endswith(f"-{content_hash(instance.plan, instance.instruction)}"):
+        return "plan and instruction are not those that the case's id was made of"
     level = conflict_level(len(plan.steps), findings, instance.family)
     if level is None:
         return f"no certain conflict of the family {instance.family}" if findings else "no premise is violated"

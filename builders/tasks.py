@@ -109,6 +109,18 @@ def build_cases(
         InvalidInputError: A base instruction is not valid in every initial state, or cannot be read.
     """
     tasks = [task for suite in suites for task in base_tasks(suite)]
+    judged = judge_candidates(tasks, init_states=init_states, workers=workers, progress=progress)
+    return select_cases(judged, per_cell=per_cell)
+
+
+def judge_candidates(
+    tasks: Sequence[BaseTask],
+    *,
+    init_states: int = 50,
+    workers: int = 1,
+    progress: Callable[[TaskCandidates], None] | None = None,
+) -> list[TaskCandidates]:
+    """The candidates of several base tasks, in the order of the tasks; arguments as for ``build_cases``."""
     done = []
     if workers == 1:
         results: Iterable[TaskCandidates] = (task_candidates(task, init_states) for task in tasks)
@@ -122,7 +134,7 @@ def build_cases(
                 done.append(result)
                 if progress:
                     progress(result)
-    return select_cases(done, per_cell=per_cell)
+    return done
 
 
 def task_candidates(task: BaseTask, init_states: int = 50) -> TaskCandidates:
@@ -226,7 +238,7 @@ def _repetition(candidate: Candidate, used: Counter[tuple[Family, str]]) -> int:
 
 
 def _case(task: TaskCandidates, candidate: Candidate, number: int) -> Case:
-    content = hashlib.sha256(f"{candidate.plan}\n{candidate.instruction}".encode()).hexdigest()[:8]
+    content = content_hash(candidate.plan, candidate.instruction)
     return Case(
         case_id=f"{task.task.task_id}/{candidate.family}/{candidate.level}/{number:02d}-{content}",
         task=task.task,
@@ -234,6 +246,11 @@ def _case(task: TaskCandidates, candidate: Candidate, number: int) -> Case:
         targets=task.targets,
         candidate=candidate,
     )
+
+
+def content_hash(plan: str, instruction: str) -> str:
+    """What a case's id ends with: another plan or other words are another case."""
+    return hashlib.sha256(f"{plan}\n{instruction}".encode()).hexdigest()[:8]
 
 
 def _wording(plan: str) -> int:
