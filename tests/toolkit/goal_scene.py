@@ -1,0 +1,138 @@
+"""What the tests of cases share: the goal suite's facts in one initial state, and a small scene made by hand."""
+
+import functools
+from collections.abc import Sequence
+
+import numpy as np
+
+from conflictvla.toolkit.base_tasks import base_tasks
+from conflictvla.toolkit.facts import Entity, SceneFacts
+from conflictvla.toolkit.plan import Claim, Constraint, Demand, Plan, Reference, Relation, Step, Verb
+from conflictvla.toolkit.records import BaseTask
+
+GOAL_TASKS = base_tasks("libero_goal")
+
+BOWL, PLATE, CHEESE, BOTTLE, CABINET, STOVE, RACK = (
+    Reference(noun=noun) for noun in ("bowl", "plate", "cream cheese", "wine bottle", "cabinet", "stove", "rack")
+)
+TOP_DRAWER = Reference(noun="drawer", ordinal="top", of=CABINET)
+
+
+def goal_task(instruction: str) -> BaseTask:
+    """The goal suite's task with this instruction."""
+    return next(task for task in GOAL_TASKS if task.instruction == instruction)
+
+
+@functools.cache
+def measured_facts(instruction: str, init_states: int = 1) -> SceneFacts:
+    """Facts of a goal task's scene from the simulator, measured once a process."""
+    from conflictvla.toolkit.simulation.scene import Scene
+    from conflictvla.toolkit.simulation.scene_facts import measure_facts
+
+    return measure_facts(Scene(goal_task(instruction)), range(init_states))
+
+
+def put(thing: Reference, relation: Relation, place: Reference, *constraints: Constraint) -> Step:
+    """A step that brings a thing to a place."""
+    return Step(verb=Verb.PUT, object=thing, relation=relation, destination=place, constraints=constraints)
+
+
+def plan(*steps: Step) -> Plan:
+    """A plan of these steps."""
+    return Plan(steps=steps)
+
+
+def claimed(thing: Reference, relation: Relation, *landmarks: Reference) -> Reference:
+    """The thing, said to be there."""
+    return Reference(noun=thing.noun, claims=(Claim(relation=relation, landmarks=landmarks),))
+
+
+def demand(kind: Demand, subject: Reference, place: Reference | None = None) -> Constraint:
+    """A constraint; with a place, about being on it."""
+    relation = None if place is None else Relation.ON
+    return Constraint(demand=kind, subject=subject, relation=relation, landmark=place)
+
+
+def thing(
+    category: str,
+    size_m: tuple[float, float, float],
+    *,
+    movable: bool = True,
+    opens: bool = False,
+    switches: bool = False,
+    opening_m: tuple[float, float] | None = None,
+    drawer_rank: int | None = None,
+) -> Entity:
+    """An entity named after its category; a drawer of the three of ``wooden_cabinet_1`` where it has a rank."""
+    part = drawer_rank is not None
+    return Entity(
+        name=f"{category}_{drawer_rank}" if part else f"{category}_1",
+        category=category,
+        part_of="wooden_cabinet_1" if part else None,
+        rank=drawer_rank,
+        row_length=3 if part else None,
+        movable=movable,
+        opens=opens,
+        switches=switches,
+        size_m=size_m,
+        opening_m=opening_m,
+    )
+
+
+THINGS = (
+    thing("akita_black_bowl", (0.10, 0.10, 0.05), opening_m=(0.09, 0.09)),
+    thing("cream_cheese", (0.08, 0.04, 0.02)),
+    thing("wine_bottle", (0.04, 0.04, 0.16)),
+    thing("plate", (0.14, 0.14, 0.02)),
+    thing("flat_stove", (0.30, 0.20, 0.08), movable=False, switches=True),
+    thing("wine_rack", (0.28, 0.28, 0.32), movable=False),
+    thing("wooden_cabinet", (0.26, 0.22, 0.22), movable=False, opens=True),
+    *(
+        thing("drawer", (0.22, 0.20, 0.07), movable=False, opens=True, opening_m=(0.20, 0.15), drawer_rank=rank)
+        for rank in range(3)
+    ),
+)
+"""Things of round sizes, about as large as LIBERO's."""
+
+PLACES_M = {
+    "akita_black_bowl": (0.0, 0.0, 0.025),
+    "cream_cheese": (0.0, 0.20, 0.01),
+    "wine_bottle": (-0.30, 0.0, 0.08),
+    "plate": (0.20, 0.0, 0.01),
+    "flat_stove": (-0.30, 0.40, 0.04),
+    "wine_rack": (-0.40, -0.40, 0.16),
+    "wooden_cabinet": (0.0, -0.40, 0.11),
+}
+"""Middles of the things; between the boxes of cabinet and rack lie 0.13 m, of stove and rack 0.56 m."""
+
+
+def scene_by_hand(
+    *, states: int = 2, moved_m: dict[str, Sequence[tuple[float, float, float]]] | None = None
+) -> SceneFacts:
+    """Facts of a scene on paper: nothing is on or in anything, all is shut and off.
+
+    Args:
+        states: How many initial states.
+        moved_m: Other middles for some categories, one a state.
+    """
+    middles = np.zeros((states, len(THINGS), 3))
+    for index, entity in enumerate(THINGS):
+        if entity.rank is not None:
+            middles[:, index] = np.add(PLACES_M["wooden_cabinet"], (0.0, 0.0, 0.07 * (1 - entity.rank)))
+        else:
+            middles[:, index] = (moved_m or {}).get(entity.category, [PLACES_M[entity.category]] * states)
+    half = 0.5 * np.array([entity.size_m for entity in THINGS])
+    nothing = np.zeros((states, len(THINGS), len(THINGS)), dtype=np.bool_)
+    none = np.zeros((states, len(THINGS)), dtype=np.bool_)
+    return SceneFacts(
+        task_id="by/hand",
+        scene_sha256="0" * 64,
+        init_states=tuple(range(states)),
+        entities=THINGS,
+        position_m=middles,
+        box_m=np.stack([middles - half, middles + half], axis=2),
+        on=nothing,
+        inside=nothing.copy(),
+        is_open=none,
+        is_on=none.copy(),
+    )
