@@ -7,6 +7,7 @@ own reader carries unknown columns along and can filter by them.
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import shutil
 import tempfile
@@ -24,6 +25,7 @@ from .rollout_schema import FRAME_FEATURES, EpisodeRecord, episodes_table
 from .rollout_shards import read_shard
 
 ROBOT_TYPE = "panda"
+WRITING = "writing rollouts as a LeRobot data set"
 
 
 def write_lerobot_dataset(
@@ -70,6 +72,16 @@ def write_lerobot_dataset(
         shutil.rmtree(aside, ignore_errors=True)
 
 
+def check_lerobot() -> None:
+    """Make sure, before rollouts are run, that they can be written as a data set; without LeRobot's slow import.
+
+    Raises:
+        MissingExtraError: LeRobot is not installed.
+    """
+    if importlib.util.find_spec("lerobot") is None:
+        raise MissingExtraError(WRITING, "lerobot", "lerobot")
+
+
 def lerobot_features() -> dict[str, dict[str, Any]]:
     """The frame features in LeRobot's notation."""
     return {
@@ -104,7 +116,7 @@ def _import_lerobot() -> Any:
         with _quiet_lerobot():
             from lerobot.datasets.lerobot_dataset import LeRobotDataset
     except ImportError as error:
-        raise MissingExtraError("writing rollouts as a LeRobot data set", "lerobot", "lerobot") from error
+        raise MissingExtraError(WRITING, "lerobot", "lerobot") from error
     return LeRobotDataset
 
 

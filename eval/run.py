@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..builders.lerobot_dataset import write_lerobot_dataset
+from ..builders.lerobot_dataset import check_lerobot, write_lerobot_dataset
 from ..builders.rollout_shards import shard_path, write_shard
 from ..toolkit.base_tasks import base_task, check_init_states
 from ..toolkit.errors import InvalidInputError
@@ -100,6 +100,7 @@ def run_policy(
         InvalidInputError: The folder holds a run with other settings, or cannot be written.
         PolicyError: The policy failed; what was finished is kept and the run can be continued.
     """
+    check_lerobot()
     for suite, name in {(instance.suite, instance.base_task) for instance in instances}:
         check_init_states(base_task(suite, name), init_states)
     jobs = _jobs(instances, init_states)

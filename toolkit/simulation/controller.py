@@ -1,8 +1,10 @@
 """Operational-space control of the arm, one torque command a physics substep.
 
-The control law and its compiled small-matrix routines are robosuite 1.4.0's (``OSC_POSE`` with fixed impedance, after
-Khatib 1987, https://doi.org/10.1109/JRA.1987.1087068); what is ours is that every piece of its state is explicit, so
-that a reset can be complete. In the stock environment the goal, the stale pose of the last update and the gripper's
+The control law is robosuite 1.4.0's ``OSC_POSE`` with fixed impedance (after Khatib 1987,
+https://doi.org/10.1109/JRA.1987.1087068), and its results are robosuite's to the last bit: the same compiled routines
+are called on arrays of the same memory layout, since a product of matrices rounds differently in another layout. What
+is ours is that a substep is one compiled call, and that every piece of the controller's state is explicit, so that a
+reset can be complete. In the stock environment the goal, the stale pose of the last update and the gripper's
 accumulated command survive from one episode into the next.
 """
 
@@ -12,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import mujoco
+import numba
 import numpy as np
 import numpy.typing as npt
 from robosuite.utils.control_utils import (
@@ -22,6 +25,7 @@ from robosuite.utils.control_utils import (
 )
 
 Array = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
 
 GRIPPER_SPEED = 0.01
 """How far the gripper's normalised command moves per physics substep."""
@@ -40,11 +44,11 @@ class ArmIndices:
         grip_site: The site between the fingertips that the controller moves.
     """
 
-    qpos: npt.NDArray[np.intp]
-    qvel: npt.NDArray[np.intp]
-    gripper_qpos: npt.NDArray[np.intp]
-    arm_actuators: npt.NDArray[np.intp]
-    gripper_actuators: npt.NDArray[np.intp]
+    qpos: Indices
+    qvel: Indices
+    gripper_qpos: Indices
+    arm_actuators: Indices
+    gripper_actuators: Indices
     grip_site: int
 
 
@@ -56,14 +60,16 @@ class ControllerGains:
         kp: Proportional gains, shape (6,): position, orientation.
         kd: Derivative gains, shape (6,).
         output_scale: Metres and radians per unit of action, shape (6,).
-        torque_limits: Lowest and highest torque in N m, shape (2, 7).
+        lowest_torque: Lowest torques in N m, shape (7,).
+        highest_torque: Highest torques in N m, shape (7,).
         nullspace_posture: Joint angles that the null space pulls to, in rad, shape (7,).
     """
 
     kp: Array
     kd: Array
     output_scale: Array
-    torque_limits: Array
+    lowest_torque: Array
+    highest_torque: Array
     nullspace_posture: Array
 
 
@@ -82,12 +88,15 @@ class PoseController:
         self._jac_pos = np.zeros((3, model.nv))
         self._jac_rot = np.zeros((3, model.nv))
         self._mass = np.zeros((model.nv, model.nv))
-        self._dof = np.ix_(arm.qvel, arm.qvel)
+        self._torques = np.zeros(len(arm.qvel))
+        # Views: they show the grip site's pose whenever MuJoCo has computed kinematics.
+        self._grip_pos: Array = data.site_xpos[arm.grip_site]
+        self._grip_ori: Array = data.site_xmat[arm.grip_site].reshape(3, 3)
         ctrl_range = model.actuator_ctrlrange[arm.gripper_actuators]
         self._finger_bias = 0.5 * (ctrl_range[:, 1] + ctrl_range[:, 0])
         self._finger_weight = 0.5 * (ctrl_range[:, 1] - ctrl_range[:, 0])
-        self._goal_pos: Array = np.zeros(3)
-        self._goal_ori: Array = np.eye(3)
+        self._goal_pos = np.zeros(3)
+        self._goal_ori = np.eye(3)
         self._finger_command = np.zeros(2)
 
     @property
@@ -96,12 +105,9 @@ class PoseController:
         return np.concatenate([self._goal_pos, self._goal_ori.ravel(), self._finger_command])
 
     def reset(self) -> None:
-        """Forget everything: the goal becomes the present pose, the finger command zero.
-
-        Kinematics must be up to date.
-        """
-        self._goal_pos = self._grip_pos()
-        self._goal_ori = self._grip_ori()
+        """Forget everything: the goal becomes the present pose, the finger command zero. Needs current kinematics."""
+        self._goal_pos = np.array(self._grip_pos)
+        self._goal_ori = np.array(self._grip_ori)
         self._finger_command = np.zeros(2)
 
     def set_goal(self, action: Array) -> None:
@@ -113,8 +119,8 @@ class PoseController:
         delta = action * self._gains.output_scale
         # As in robosuite: a zero rotation keeps the previous orientation goal, a zero translation does not.
         if np.any(np.abs(delta[3:]) > 0.0):
-            self._goal_ori = set_goal_orientation(delta[3:], self._grip_ori())
-        self._goal_pos = self._grip_pos() + delta[:3]
+            self._goal_ori = set_goal_orientation(delta[3:], np.array(self._grip_ori))
+        self._goal_pos = self._grip_pos + delta[:3]
 
     def command(self, gripper_action: float) -> None:
         """Write the actuator commands of one physics substep. Needs positions and velocities up to date.
@@ -125,28 +131,79 @@ class PoseController:
         model, data, arm, gains = self._model, self._data, self._arm, self._gains
         mujoco.mj_jacSite(model, data, self._jac_pos, self._jac_rot, arm.grip_site)
         mujoco.mj_fullM(model, self._mass, data.qM)
-        jac_pos = np.ascontiguousarray(self._jac_pos[:, arm.qvel])
-        jac_rot = np.ascontiguousarray(self._jac_rot[:, arm.qvel])
-        jacobian = np.vstack([jac_pos, jac_rot])
-        mass = np.ascontiguousarray(self._mass[self._dof])
-        joint_pos, joint_vel = data.qpos[arm.qpos], data.qvel[arm.qvel]
-
-        pos_error = self._goal_pos - self._grip_pos()
-        ori_error = orientation_error(self._goal_ori, self._grip_ori())
-        velocity = np.concatenate([self._jac_pos @ data.qvel, self._jac_rot @ data.qvel])
-        wrench = gains.kp * np.concatenate([pos_error, ori_error]) - gains.kd * velocity
-        _, lambda_pos, lambda_ori, nullspace = opspace_matrices(mass, jacobian, jac_pos, jac_rot)
-        decoupled = np.concatenate([lambda_pos @ wrench[:3], lambda_ori @ wrench[3:]])
-        torques = jacobian.T @ decoupled + data.qfrc_bias[arm.qvel]
-        torques += nullspace_torques(mass, nullspace, gains.nullspace_posture, joint_pos, joint_vel)
-        data.ctrl[arm.arm_actuators] = np.clip(torques, *gains.torque_limits)
-
-        step = np.array([-1.0, 1.0]) * GRIPPER_SPEED * np.sign(gripper_action)
-        self._finger_command = np.clip(self._finger_command + step, -1.0, 1.0)
+        _arm_torques(
+            self._jac_pos,
+            self._jac_rot,
+            self._mass,
+            data.qpos,
+            data.qvel,
+            data.qfrc_bias,
+            arm.qpos,
+            arm.qvel,
+            self._grip_pos,
+            self._grip_ori,
+            self._goal_pos,
+            self._goal_ori,
+            gains.kp,
+            gains.kd,
+            gains.nullspace_posture,
+            gains.lowest_torque,
+            gains.highest_torque,
+            self._torques,
+        )
+        data.ctrl[arm.arm_actuators] = self._torques
+        towards = np.array([-GRIPPER_SPEED, GRIPPER_SPEED]) * np.sign(gripper_action)
+        self._finger_command = np.minimum(np.maximum(self._finger_command + towards, -1.0), 1.0)
         data.ctrl[arm.gripper_actuators] = self._finger_bias + self._finger_weight * self._finger_command
 
-    def _grip_pos(self) -> Array:
-        return np.array(self._data.site_xpos[self._arm.grip_site])
 
-    def _grip_ori(self) -> Array:
-        return np.array(self._data.site_xmat[self._arm.grip_site]).reshape(3, 3)
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _arm_torques(
+    site_jac_pos: Array,
+    site_jac_rot: Array,
+    full_mass: Array,
+    qpos: Array,
+    qvel: Array,
+    bias: Array,
+    qpos_of_arm: Indices,
+    qvel_of_arm: Indices,
+    grip_pos: Array,
+    grip_ori: Array,
+    goal_pos: Array,
+    goal_ori: Array,
+    kp: Array,
+    kd: Array,
+    posture: Array,
+    lowest: Array,
+    highest: Array,
+    torques: Array,
+) -> None:
+    """Torques of one substep, written into ``torques``.
+
+    tau = J^T [Lambda_pos F; Lambda_rot M] + bias + N^T tau_posture, with F = kp (x_goal - x) - kd v and M likewise.
+    Arrays named ``jac`` and ``mass`` are column-major because robosuite's are.
+    """
+    joints = len(qvel_of_arm)
+    jac_pos, jac_rot = np.empty((joints, 3)).T, np.empty((joints, 3)).T
+    jac, mass = np.empty((joints, 6)).T, np.empty((joints, joints)).T
+    joint_pos, joint_vel = np.empty(joints), np.empty(joints)
+    for k in range(joints):
+        joint_pos[k], joint_vel[k] = qpos[qpos_of_arm[k]], qvel[qvel_of_arm[k]]
+        for i in range(3):
+            jac_pos[i, k] = jac[i, k] = site_jac_pos[i, qvel_of_arm[k]]
+            jac_rot[i, k] = jac[3 + i, k] = site_jac_rot[i, qvel_of_arm[k]]
+        for i in range(joints):
+            mass[i, k] = full_mass[qvel_of_arm[i], qvel_of_arm[k]]
+
+    force = (goal_pos - grip_pos) * kp[:3] + (-np.dot(site_jac_pos, qvel)) * kd[:3]
+    moment = orientation_error(goal_ori, grip_ori) * kp[3:] + (-np.dot(site_jac_rot, qvel)) * kd[3:]
+    _, lambda_pos, lambda_rot, nullspace = opspace_matrices(mass, jac, jac_pos, jac_rot)
+    wrench = np.empty(6)
+    wrench[:3] = np.dot(lambda_pos, force)
+    wrench[3:] = np.dot(lambda_rot, moment)
+    wanted = np.dot(jac.T, wrench)
+    for k in range(joints):
+        wanted[k] += bias[qvel_of_arm[k]]
+    wanted += nullspace_torques(mass, nullspace, posture, joint_pos, joint_vel)
+    for k in range(joints):
+        torques[k] = min(max(wanted[k], lowest[k]), highest[k])
