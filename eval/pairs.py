@@ -116,7 +116,7 @@ def pair_rollouts(rollouts: RolloutSet) -> Pairing:
     reasons = np.full(len(conflicts), "", dtype=object)
     reasons[matched == 0] = NO_REFERENCE
     reasons[matched > 1] = DUPLICATE_REFERENCE
-    own_run = _codes(episodes, ("policy_name", "instance_id", "init_state", *RUN_FIELDS))[conflicts]
+    own_run = row_codes(episodes, ("policy_name", "instance_id", "init_state", *RUN_FIELDS))[conflicts]
     reasons[_occurrences(own_run) > 1] = DUPLICATE_CONFLICT
     _refuse_disagreements(episodes, conflicts, partner, reasons)
 
@@ -131,7 +131,7 @@ def pair_rollouts(rollouts: RolloutSet) -> Pairing:
     )
 
 
-def _codes(episodes: pa.Table, columns: Sequence[str]) -> IntArray:
+def row_codes(episodes: pa.Table, columns: Sequence[str]) -> IntArray:
     """One whole number a row, equal for two rows exactly where all the columns are equal; shape (N,)."""
     codes = np.zeros(episodes.num_rows, np.int64)
     for name in columns:
@@ -161,8 +161,8 @@ def _lookup(keys: IntArray, wanted: IntArray) -> tuple[IntArray, IntArray]:
 
 def _partners(episodes: pa.Table, references: IntArray, conflicts: IntArray) -> tuple[IntArray, IntArray]:
     """Row of each conflict's reference rollout (-1 where there is none), and how many could be meant."""
-    same_task = _codes(episodes, MATCHED_ON)
-    same_run = _codes(episodes, (*MATCHED_ON, *RUN_FIELDS))
+    same_task = row_codes(episodes, MATCHED_ON)
+    same_run = row_codes(episodes, (*MATCHED_ON, *RUN_FIELDS))
     loose, loose_count = _lookup(same_task[references], same_task[conflicts])
     exact, exact_count = _lookup(same_run[references], same_run[conflicts])
     position = np.where(exact_count > 0, exact, loose)
@@ -176,7 +176,7 @@ def _partners(episodes: pa.Table, references: IntArray, conflicts: IntArray) -> 
 def _refuse_disagreements(episodes: pa.Table, conflicts: IntArray, partner: IntArray, reasons: ObjectArray) -> None:
     """Write the first disagreeing field into ``reasons``, shape (C,), wherever nothing stands there yet."""
     for name in MUST_AGREE:
-        codes = _codes(episodes, (name,))
+        codes = row_codes(episodes, (name,))
         reasons[(reasons == "") & (codes[conflicts] != codes[partner])] = name
     foreign = np.asarray(pc.not_equal(episodes["protocol_version"], PROTOCOL_VERSION).to_numpy(), np.bool_)
     reasons[(reasons == "") & foreign[conflicts]] = "protocol_version"

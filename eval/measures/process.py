@@ -187,7 +187,7 @@ def trajectory_similarity(
     lengths = np.diff(offsets)
     steps = np.minimum(lengths[reference], lengths[conflict])
     whole, early = np.empty(len(steps)), np.empty(len(steps))
-    for block in _blocks(steps):
+    for block in pair_blocks(steps):
         own = steps[block]
         starts = np.cumsum(own) - own
         step = np.arange(own.sum()) - np.repeat(starts, own)
@@ -239,7 +239,7 @@ def persistence_curve(tar: FloatArray, early: FloatArray, levels: FloatArray) ->
     return np.asarray(near.T @ alike / int(defined.sum()))
 
 
-def _blocks(steps: IntArray) -> Iterator[slice]:
+def pair_blocks(steps: IntArray) -> Iterator[slice]:
     """Slices of pairs with at most about ``BLOCK_FRAMES`` steps each."""
     if not len(steps):
         return

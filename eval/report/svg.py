@@ -140,7 +140,11 @@ def element(tag: str, text: str | None = None, /, **attributes: str | float) -> 
 
 def drawing(width: float, height: float, title: str, parts: Iterable[Markup], **attributes: str | float) -> Markup:
     """An SVG file of its own around finished parts, with a white background that also reads on a dark page."""
-    size = {"width": width, "height": height, "viewBox": f"0 0 {number(width)} {number(height)}"}
+    size: dict[str, str | float] = {
+        "width": width,
+        "height": height,
+        "viewBox": f"0 0 {number(width)} {number(height)}",
+    }
     opening = _opening("svg", {"xmlns": "http://www.w3.org/2000/svg", **size, "role": "img", **attributes})
     ground = _element("rect", None, {"width": width, "height": height, "rx": 8.0, "fill": "white"})
     return Markup(f"<{opening}>{_element('title', title, {})}{ground}{''.join(parts)}</svg>")

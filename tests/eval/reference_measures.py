@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 Vector = Sequence[float]
 
@@ -55,3 +56,80 @@ def ams(reference: Sequence[Vector], conflict: Sequence[Vector]) -> float:
     plus = math.fsum(norm(u[:6]) for u in reference) / len(reference)
     minus = math.fsum(norm(u[:6]) for u in conflict) / len(conflict)
     return clip01(1.0 - minus / (plus + 1e-8))
+
+
+def displacement(path: Sequence[Vector]) -> list[list[float]]:
+    return [[x - x0 for x, x0 in zip(point, path[0], strict=True)] for point in path]
+
+
+def position_similarity(reference: Sequence[Vector], conflict: Sequence[Vector]) -> float:
+    """PS from both gripper paths at steps 0 to H."""
+    values = []
+    for a, b in list(zip(displacement(reference), displacement(conflict), strict=False))[1:]:
+        longest = max(norm(a), norm(b))
+        if longest >= 0.001:
+            values.append(clip01(math.fsum(x * y for x, y in zip(a, b, strict=True)) / longest**2))
+    return math.fsum(values) / len(values) if values else 1.0
+
+
+def divergence_step(reference: Sequence[Vector], conflict: Sequence[Vector]) -> float:
+    """The first step at which the gripper paths are more than 2 cm apart; NaN where there is none."""
+    for t, (a, b) in enumerate(zip(displacement(reference), displacement(conflict), strict=False)):
+        if math.dist(a, b) > 0.02:
+            return float(t)
+    return math.nan
+
+
+def warping_similarity(reference: Sequence[Vector], conflict: Sequence[Vector]) -> float:
+    """WS from both gripper paths at steps 0 to H, by the recursion as it stands in textbooks."""
+    sampled = []
+    for path in (displacement(reference), displacement(conflict)):
+        last = len(path) - 1
+        sampled.append([path[t] for t in range(0, last, 4)] + [path[last]])
+    a, b = sampled
+    cost = [[math.inf] * (len(b) + 1) for _ in range(len(a) + 1)]
+    cost[0][0] = 0.0
+    for i, p in enumerate(a, 1):
+        for j, q in enumerate(b, 1):
+            cost[i][j] = math.dist(p, q) + min(cost[i - 1][j], cost[i][j - 1], cost[i - 1][j - 1])
+    return clip01(1.0 - cost[-1][-1] / (math.fsum(norm(p) for p in a) + 1e-8))
+
+
+def carries_other(
+    closing: Sequence[float], fingers: Sequence[Vector], eef: Sequence[Vector], targets: Sequence[Sequence[Vector]]
+) -> bool:
+    """Whether closed fingers that hold something move by 5 cm while no target moves by more than 2 cm."""
+    gap = [abs(f[0] - f[1]) for f in fingers]
+    t = 1
+    while t < len(gap):
+        start = t
+        while t < len(gap) and closing[t] > 0 and gap[t] >= 0.004 and abs(gap[t] - gap[t - 1]) <= 0.001:
+            t += 1
+        if t - start >= 10:
+            moved = max(math.dist(eef[s], eef[start]) for s in range(start, t))
+            stayed = all(math.dist(o[s], o[start]) <= 0.02 for o in targets for s in range(start, t))
+            if moved >= 0.05 and stayed:
+                return True
+        t = max(t, start + 1)
+    return False
+
+
+def jerk_norms(path: Sequence[Vector]) -> list[float]:
+    """Norms of the third differences of a path sampled at 20 Hz, in its unit over s^3."""
+    return [
+        norm([(d - 3 * c + 3 * b - a) * 20.0**3 for a, b, c, d in zip(*four, strict=True)])
+        for four in zip(path, path[1:], path[2:], path[3:], strict=False)
+    ]
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """With linear interpolation between order statistics."""
+    ordered = sorted(values)
+    place = share * (len(ordered) - 1)
+    below = math.floor(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+
+
+def path_length(path: Sequence[Vector]) -> float:
+    return math.fsum(math.dist(p, q) for p, q in pairwise(path))
