@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from .toolkit.errors import ConflictVLAError, InvalidInputError
-from .toolkit.records import Arm, Family, Level, Prompt
+from .toolkit.records import SUITES, Arm, Family, Level, Prompt
 
 if TYPE_CHECKING:
     from .eval.run import RunProgress
@@ -238,27 +238,78 @@ def tasks_show(
 def tasks_build(
     out: Annotated[Path, typer.Option(help="Folder for the task release.")],
     suite: Annotated[list[str] | None, typer.Option(help="LIBERO suite; may be given several times.")] = None,
-    per_cell: Annotated[int, typer.Option(help="Most cases of one base task, family and level.")] = 2,
+    total: Annotated[int | None, typer.Option(help="Cases in all; default: the release's, for its suites.")] = None,
+    per_cell: Annotated[int | None, typer.Option(help="Most cases of one base task, family and level.")] = None,
     init_states: Annotated[int, typer.Option(help="In how many initial states each case must hold.")] = 50,
     workers: Annotated[int, typer.Option(help="Processes; the result does not depend on it.")] = 1,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Measure scenes anew, whatever the cache holds.")] = False,
 ) -> None:
-    """Build conflict cases in the simulator, each proven in every initial state."""
-    from .builders.tasks import build_cases
-    from .builders.tasks_dataset import check_writable, write_tasks
+    """Build conflict cases in the simulator, each proven in every initial state; run again to continue."""
+    from .builders.task_selection import RELEASE_CASES, select_cases
+    from .builders.tasks import judge_candidates
+    from .builders.tasks_dataset import check_writable, count_rows, write_tasks
     from .toolkit.base_tasks import base_tasks
 
-    suites = suite or ["libero_goal"]
     check_writable(out)
-    with _progress("base tasks", sum(len(base_tasks(name)) for name in suites)) as advance:
-        cases = build_cases(
-            suites,
-            per_cell=per_cell,
+    tasks = [task for name in suite or SUITES for task in base_tasks(name)]
+    with _progress("base tasks", len(tasks)) as advance:
+        judged = judge_candidates(
+            tasks,
             init_states=init_states,
             workers=workers,
+            fresh=fresh,
             progress=lambda done: advance(f"{done.task.task_id}: {len(done.candidates)} candidates"),
         )
+    if total is None and per_cell is None:
+        total, per_cell = (RELEASE_CASES, None) if not suite else (None, 2)
+    cases = select_cases(judged, total=total, per_cell=per_cell)
+    for task in judged:
+        if task.skipped:
+            ERR.print(f"skipped {escape(task.task.task_id)}: {escape(task.skipped)}", highlight=False, soft_wrap=True)
+    if not cases:
+        raise InvalidInputError(f"no valid case on any of {len(tasks)} base tasks; nothing was written")
     write_tasks(cases, out)
+    table = Table("family", *Level, "all", box=None, pad_edge=False)
+    for name, counts in count_rows(cases):
+        table.add_row(name, *map(str, counts))
+    OUT.print(table)
     OUT.print(f"{escape(str(out))}  {len(cases)} cases", highlight=False, soft_wrap=True)
+    if total is not None and len(cases) < total:
+        ERR.print(f"validity allows {len(cases)} cases, {total - len(cases)} fewer than asked for", highlight=False)
+        raise typer.Exit(FOUND_SOMETHING_WRONG)
+
+
+@tasks_app.command("review")
+def tasks_review(
+    out: Annotated[Path | None, typer.Option(help="Write a review sheet, one HTML file.")] = None,
+    read: Annotated[Path | None, typer.Option(help="Read verdicts that a sheet exported into the ledger.")] = None,
+    suite: Annotated[str | None, typer.Option(help="LIBERO suite.")] = None,
+    tasks: TasksOption = None,
+) -> None:
+    """Review cases: write a sheet with scene, instruction and evidence, or read its verdicts back."""
+    from .builders.review import add_verdicts, parse_entries, reviewed_content
+    from .builders.review_sheet import review_sheet, scene_picture
+    from .builders.tasks_dataset import load_instances
+
+    if (out is None) == (read is None):
+        raise InvalidInputError("give either --out for a sheet or --read for its verdicts")
+    found = [i for i in load_instances(tasks) if i.arm is Arm.CONFLICT and i.prompt is Prompt.P0]
+    if read is not None:
+        try:
+            text = read.read_text(encoding="utf-8")
+        except OSError as error:
+            raise InvalidInputError(f"{read}: cannot be read ({error.strerror})") from error
+        contents = {str(i.case_id): reviewed_content(i.instruction, i.factors) for i in found}
+        new = add_verdicts(parse_entries(text, str(read)), contents)
+        OUT.print(f"{new} new verdicts; build the tasks again to have them in the data", highlight=False)
+    if out is not None:
+        chosen = [case for case in found if suite in (None, case.suite)]
+        if not chosen:
+            raise InvalidInputError(f"no case of the suite '{suite}'")
+        _new_folder_for(out)
+        with _progress("base tasks", len({(case.suite, case.base_task) for case in chosen})) as advance:
+            out.write_text(review_sheet(chosen, scene_picture, advance), encoding="utf-8")
+        OUT.print(f"{escape(str(out))}  {len(chosen)} cases; open it in a browser", highlight=False, soft_wrap=True)
 
 
 @tasks_app.command("check")

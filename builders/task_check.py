@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ..toolkit.base_tasks import base_task
 from ..toolkit.facts import SceneFacts
-from ..toolkit.language import parse_base_instruction
 from ..toolkit.plan import Plan
 from ..toolkit.premises import check, factors
+from ..toolkit.reading import parse_base_instruction
 from ..toolkit.records import Arm, Instance
 from .tasks import conflict_level, content_hash
 

@@ -1,32 +1,31 @@
 """Conflict cases from base tasks: propose, judge in every initial state, select, name.
 
 The arrows of the pipeline: base task -> scene facts and base plan -> proposals -> checker -> candidates -> selection ->
-cases. Selection is greedy and deterministic: within each cell (base task, family, level) it takes the candidates whose
-operators and factors have been used least so far, so that no idea dominates.
+cases. Selection (``selection``) is deterministic, whatever the machine or the number of processes.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
-import random
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from multiprocessing import get_context
 
-from ..toolkit.base_tasks import base_tasks
-from ..toolkit.errors import InvalidInputError
-from ..toolkit.language import parse_base_instruction, render
+from ..toolkit.errors import InvalidInputError, NotFoundError
+from ..toolkit.facts import SceneFacts
+from ..toolkit.language import render
 from ..toolkit.operators import propose
+from ..toolkit.plan import Plan
 from ..toolkit.premises import Finding, check, factors
+from ..toolkit.reading import parse_base_instruction
 from ..toolkit.records import Arm, BaseTask, Factor, Family, Instance, Level, Prompt
-from ..toolkit.vocabulary import load_vocabulary
+from ..toolkit.vocabulary import Vocabulary, load_vocabulary
 
-TASKS_VERSION = "0.1.0"
+TASKS_VERSION = "0.2.0"
 """Version of the task release that the package carries."""
-
-SELECTION_SEED = 20260101
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +59,7 @@ class TaskCandidates:
         targets: What the reference goal requires the robot to manipulate.
         proposals: How many plans were proposed.
         candidates: Those that the checker confirmed.
+        skipped: Why the task has none: what grammar, vocabulary or checker cannot make sense of yet; None for the rest.
     """
 
     task: BaseTask
@@ -67,6 +67,7 @@ class TaskCandidates:
     targets: tuple[str, ...]
     proposals: int
     candidates: tuple[Candidate, ...]
+    skipped: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,69 +89,59 @@ class Case:
     candidate: Candidate
 
 
-def build_cases(
-    suites: Sequence[str],
-    *,
-    per_cell: int,
-    init_states: int = 50,
-    workers: int = 1,
-    progress: Callable[[TaskCandidates], None] | None = None,
-) -> tuple[Case, ...]:
-    """Build the cases of whole suites in the simulator.
-
-    Args:
-        suites: LIBERO suites.
-        per_cell: Most cases of one base task, family and level.
-        init_states: In how many initial states each case must hold, from 0.
-        workers: Processes; the result does not depend on it.
-        progress: Told about each base task when it is done.
-
-    Raises:
-        InvalidInputError: A base instruction is not valid in every initial state, or cannot be read.
-    """
-    tasks = [task for suite in suites for task in base_tasks(suite)]
-    judged = judge_candidates(tasks, init_states=init_states, workers=workers, progress=progress)
-    return select_cases(judged, per_cell=per_cell)
-
-
 def judge_candidates(
     tasks: Sequence[BaseTask],
     *,
     init_states: int = 50,
     workers: int = 1,
+    fresh: bool = False,
     progress: Callable[[TaskCandidates], None] | None = None,
 ) -> list[TaskCandidates]:
-    """The candidates of several base tasks, in the order of the tasks; arguments as for ``build_cases``."""
+    """The candidates of several base tasks, in the order of the tasks.
+
+    A base instruction that grammar, vocabulary or checker cannot make sense of gives no candidates and says why.
+
+    Args:
+        tasks: Base tasks.
+        init_states: In how many initial states each case must hold, from 0.
+        workers: Processes; the result does not depend on it.
+        fresh: Measure every scene anew, also where the cache has its facts.
+        progress: Told about each base task when it is done.
+    """
     done = []
-    if workers == 1:
-        results: Iterable[TaskCandidates] = (task_candidates(task, init_states) for task in tasks)
-        for result in results:
+    judge = functools.partial(_candidates_or_reason, init_states=init_states, fresh=fresh)
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) if workers > 1 else nullcontext() as pool:
+        for result in map(judge, tasks) if pool is None else pool.map(judge, tasks):
             done.append(result)
             if progress:
                 progress(result)
-    else:
-        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-            for result in pool.map(task_candidates, tasks, [init_states] * len(tasks)):
-                done.append(result)
-                if progress:
-                    progress(result)
     return done
 
 
-def task_candidates(task: BaseTask, init_states: int = 50) -> TaskCandidates:
+def _candidates_or_reason(task: BaseTask, *, init_states: int, fresh: bool) -> TaskCandidates:
+    try:
+        return task_candidates(task, init_states, fresh=fresh)
+    except (InvalidInputError, NotFoundError) as error:
+        return TaskCandidates(
+            task=task, base_plan="", targets=(), proposals=0, candidates=(), skipped=str(error).splitlines()[0]
+        )
+
+
+def task_candidates(task: BaseTask, init_states: int = 50, *, fresh: bool = False) -> TaskCandidates:
     """Measure one base task's scene and confirm or reject every proposal for it.
 
     Raises:
-        InvalidInputError: The base instruction itself is not valid in every initial state.
+        InvalidInputError: The base instruction cannot be read, or is not valid in every initial state.
+        NotFoundError: The vocabulary lacks something in the scene.
     """
+    from ..toolkit.simulation.facts_cache import cached_facts
     from ..toolkit.simulation.scene import Scene
-    from ..toolkit.simulation.scene_facts import measure_facts
     from ..toolkit.simulation.targets import goal_targets
 
     words = load_vocabulary()
     base = parse_base_instruction(task.instruction, words)
     scene = Scene(task)
-    facts = measure_facts(scene, range(min(init_states, scene.initial_state_count)))
+    facts = cached_facts(scene, range(min(init_states, scene.initial_state_count)), fresh=fresh)
     wrong = check(base, facts, words)
     if wrong:
         raise InvalidInputError(
@@ -164,6 +155,8 @@ def task_candidates(task: BaseTask, init_states: int = 50) -> TaskCandidates:
         level = conflict_level(len(proposal.plan.steps), findings, proposal.family)
         if level is None or proposal.compound != (level in (Level.L2, Level.L4)):
             continue  # a compound whose parts turn out to be one premise is not the case that its operator meant
+        if level is Level.L4 and not _distributed(proposal.plan, facts, words):
+            continue
         plan = proposal.plan.to_json()
         confirmed.append(
             Candidate(
@@ -184,6 +177,11 @@ def task_candidates(task: BaseTask, init_states: int = 50) -> TaskCandidates:
     )
 
 
+def _distributed(plan: Plan, facts: SceneFacts, words: Vocabulary) -> bool:
+    """Whether at least two steps violate something by themselves, so that the factors lie in different components."""
+    return sum(bool(check(Plan(steps=(step,)), facts, words)) for step in plan.steps) > 1
+
+
 def conflict_level(steps: int, findings: Sequence[Finding], designed: Family) -> Level | None:
     """The structural level of a conflict, or None where it is not a sound one.
 
@@ -194,58 +192,6 @@ def conflict_level(steps: int, findings: Sequence[Finding], designed: Family) ->
     if len(findings) == 1:
         return Level.L1 if steps == 1 else Level.L3
     return Level.L2 if steps == 1 else Level.L4
-
-
-def select_cases(tasks: Sequence[TaskCandidates], *, per_cell: int) -> tuple[Case, ...]:
-    """Choose up to ``per_cell`` candidates of each cell; deterministic, whatever the machine or worker count."""
-    used: Counter[tuple[Family, str]] = Counter()
-    chosen: list[Case] = []
-    for task in tasks:
-        factor_sets: set[frozenset[str]] = set()
-        for level in Level:
-            for family in Family:
-                cell = [c for c in task.candidates if c.family is family and c.level is level]
-                picked = _select_cell(cell, per_cell, used, factor_sets, f"{task.task.task_id}/{family}/{level}")
-                chosen.extend(_case(task, candidate, number) for number, candidate in enumerate(picked))
-    return tuple(chosen)
-
-
-def _select_cell(
-    cell: list[Candidate], wanted: int, used: Counter[tuple[Family, str]], factor_sets: set[frozenset[str]], name: str
-) -> list[Candidate]:
-    """Greedy: the least used operator first, then the least used factors, then chance fixed by the cell's name."""
-    random.Random(f"{SELECTION_SEED}/{name}").shuffle(cell)  # reproducible, not secret
-    picked: list[Candidate] = []
-    while cell and len(picked) < wanted:
-        best = min(cell, key=lambda c: (max(used[c.family, part] for part in _ideas(c)), _repetition(c, used)))
-        cell.remove(best)
-        signature = frozenset(factor.premise for factor in best.factors)
-        if signature in factor_sets:
-            continue  # two cases of a base task differ in at least one factor, not only in wording
-        factor_sets.add(signature)
-        used.update((best.family, part) for part in _ideas(best))
-        used.update((best.family, factor.premise) for factor in best.factors)
-        picked.append(best)
-    return picked
-
-
-def _ideas(candidate: Candidate) -> list[str]:
-    return candidate.operator.replace("&", "+").split("+")
-
-
-def _repetition(candidate: Candidate, used: Counter[tuple[Family, str]]) -> int:
-    return sum(used[candidate.family, factor.premise] for factor in candidate.factors)
-
-
-def _case(task: TaskCandidates, candidate: Candidate, number: int) -> Case:
-    content = content_hash(candidate.plan, candidate.instruction)
-    return Case(
-        case_id=f"{task.task.task_id}/{candidate.family}/{candidate.level}/{number:02d}-{content}",
-        task=task.task,
-        base_plan=task.base_plan,
-        targets=task.targets,
-        candidate=candidate,
-    )
 
 
 def content_hash(plan: str, instruction: str) -> str:

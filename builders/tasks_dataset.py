@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..toolkit.errors import DatasetError, InvalidInputError, NotFoundError, choices
 from ..toolkit.records import PROTOCOL_VERSION, SUITES, Arm, Factor, Family, Instance, Level, Prompt
+from .review import UNREVIEWED, case_contents, read_ledger, review_status, review_summary, standing_verdicts
 
 if TYPE_CHECKING:
     from datasets import Dataset, Features
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 
 CONFIGS = ("instances", "cases", "references")
 SPLIT = "test"
-UNREVIEWED = "unreviewed"
 
 
 def packaged_tasks() -> Path:
@@ -65,7 +66,12 @@ def load_tasks(config: str = "instances", path: Path | str | None = None) -> Dat
 
 def load_instances(path: Path | str | None = None) -> tuple[Instance, ...]:
     """All references and conflict instances as typed records, references first."""
-    return tuple(_instance(row) for config in ("references", "instances") for row in load_tasks(config, path).to_list())
+    found: list[Instance] = []
+    for config in ("references", "instances"):
+        tasks = load_tasks(config, path)
+        suites = tasks.features["suite"].names
+        found.extend(_instance(row, suites) for row in tasks.to_list())
+    return tuple(found)
 
 
 def write_tasks(cases: Sequence[Case], out: Path) -> None:
@@ -109,31 +115,61 @@ def task_card(cases: Sequence[Case]) -> str:
     from .tasks import TASKS_VERSION
 
     template = resources.files("conflictvla.dataset_cards").joinpath("tasks_card.md").read_text(encoding="utf-8")
-    counts = [
-        "| family | " + " | ".join(Level) + " | all |",
-        "| --- | " + " | ".join("---:" for _ in Level) + " | ---: |",
-    ]
-    for family in (*Family, None):
-        of_family = [case.candidate.level for case in cases if family in (None, case.candidate.family)]
-        cells = [str(of_family.count(level)) for level in Level]
-        counts.append(f"| {family or 'all'} | " + " | ".join(cells) + f" | {len(of_family)} |")
     return template.format(
         version=TASKS_VERSION,
         cases=len(cases),
         instances=2 * len(cases),
         references=2 * len({case.task.task_id for case in cases}),
         base_tasks=len({case.task.task_id for case in cases}),
-        counts="\n".join(counts),
+        counts="\n".join(_count_table(cases)),
+        by_suite="\n".join(_suite_table(cases)),
+        review=review_summary(cases, read_ledger()),
     )
+
+
+def count_rows(cases: Sequence[Case]) -> list[tuple[str, list[int]]]:
+    """How many cases each family has on each level and in all, and all families together, last."""
+    rows = []
+    for family in (*Family, None):
+        levels = [case.candidate.level for case in cases if family in (None, case.candidate.family)]
+        rows.append((str(family or "all"), [*(levels.count(level) for level in Level), len(levels)]))
+    return rows
+
+
+def _count_table(cases: Sequence[Case]) -> list[str]:
+    lines = [
+        "| family | " + " | ".join(Level) + " | all |",
+        "| --- | " + " | ".join("---:" for _ in Level) + " | ---: |",
+    ]
+    return lines + [f"| {name} | " + " | ".join(map(str, counts)) + " |" for name, counts in count_rows(cases)]
+
+
+def _suite_table(cases: Sequence[Case]) -> list[str]:
+    """Cases of each suite, and the fewest and most of one base task."""
+    lines = [
+        "| suite | base tasks | cases | fewest of a task | most of a task |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    for suite in dict.fromkeys(case.task.suite for case in cases):
+        of_task = Counter(case.task.task_id for case in cases if case.task.suite == suite)
+        counts = (len(of_task), of_task.total(), min(of_task.values()), max(of_task.values()))
+        lines.append(f"| {suite} | " + " | ".join(map(str, counts)) + " |")
+    return lines
 
 
 def _configs(cases: Sequence[Case]) -> list[tuple[str, list[dict[str, Any]], Features]]:
     from .tasks import conflict_instance, reference_instance
 
     one_per_task = list({case.task.task_id: case for case in cases}.values())
-    conflicts = [_row(conflict_instance(case, prompt)) for case in cases for prompt in Prompt]
-    references = [_row(reference_instance(case, prompt)) for case in one_per_task for prompt in Prompt]
-    instance_features, case_features = _features_of("instances"), _features_of("cases")
+    standing = standing_verdicts(case_contents(cases), read_ledger())
+    conflicts = [
+        _row(conflict_instance(case, prompt), review_status(standing.get(case.case_id)))
+        for case in cases
+        for prompt in Prompt
+    ]
+    references = [_row(reference_instance(case, prompt), UNREVIEWED) for case in one_per_task for prompt in Prompt]
+    others = sorted({case.task.suite for case in cases} - set(SUITES))
+    instance_features, case_features = (_features_of(name, [*SUITES, *others]) for name in ("instances", "cases"))
     rows_of_cases = [{name: row[name] for name in case_features} for row in conflicts[:: len(Prompt)]]
     return [
         ("instances", conflicts, instance_features),
@@ -142,15 +178,15 @@ def _configs(cases: Sequence[Case]) -> list[tuple[str, list[dict[str, Any]], Fea
     ]
 
 
-def _features_of(config: str) -> Features:
+def _features_of(config: str, suites: Sequence[str] = SUITES) -> Features:
     """A case is an instance without a prompt condition."""
-    features = _features()
+    features = _features(suites)
     for column in ("instance_id", "pair_id", "prompt") if config == "cases" else ():
         del features[column]
     return features
 
 
-def _features() -> Features:
+def _features(suites: Sequence[str]) -> Features:
     from datasets import ClassLabel, Features, List, Value
 
     return Features(
@@ -158,7 +194,7 @@ def _features() -> Features:
             "instance_id": Value("string"),
             "case_id": Value("string"),
             "pair_id": Value("string"),
-            "suite": ClassLabel(names=list(SUITES)),
+            "suite": ClassLabel(names=list(suites)),
             "base_task": Value("string"),
             "base_task_index": Value("int32"),
             "base_instruction": Value("string"),
@@ -188,7 +224,7 @@ def _features() -> Features:
     )
 
 
-def _row(instance: Instance) -> dict[str, Any]:
+def _row(instance: Instance, review: str) -> dict[str, Any]:
     from ..toolkit.base_tasks import base_task
 
     task = base_task(instance.suite, instance.base_task)
@@ -220,20 +256,20 @@ def _row(instance: Instance) -> dict[str, Any]:
         "reference_goal": json.dumps(task.goal),
         "bddl_file": task.bddl_file,
         "horizon": instance.horizon,
-        "review": UNREVIEWED,
+        "review": review,
         "tasks_version": instance.tasks_version,
         "protocol_version": PROTOCOL_VERSION,
     }
 
 
-def _instance(row: dict[str, Any]) -> Instance:
+def _instance(row: dict[str, Any], suites: Sequence[str]) -> Instance:
     family = None if row["family"] is None else list(Family)[row["family"]]
     return Instance(
         instance_id=row["instance_id"],
         case_id=row["case_id"],
         pair_id=row["pair_id"],
         arm=Arm.REFERENCE if row["case_id"] is None else Arm.CONFLICT,
-        suite=SUITES[row["suite"]],
+        suite=suites[row["suite"]],
         base_task=row["base_task"],
         base_task_index=row["base_task_index"],
         base_instruction=row["base_instruction"],

@@ -23,7 +23,8 @@ class Entity:
 
     Attributes:
         name: The simulator's name, such as ``akita_black_bowl_1``.
-        category: LIBERO's category, such as ``akita_black_bowl``; ``drawer`` for a drawer.
+        category: LIBERO's category, such as ``akita_black_bowl``; ``drawer`` for a drawer, ``compartment`` for one of
+            a caddy's, ``table`` for what everything stands on, where that is a table.
         part_of: Name of the whole, for a part.
         rank: A part's place in its row, from the top, from 0.
         row_length: How many parts the row has.
@@ -31,7 +32,11 @@ class Entity:
         opens: Whether a hinge or slide lets it be opened.
         switches: Whether it can be turned on and off.
         size_m: Extents along its own axes, shape (3,).
-        opening_m: Width and depth of the hollow that can be reached from above, larger first; None without one.
+        opening_m: Width and depth of the hollow that can be reached from outside, larger first, along its own axes;
+            None without one.
+        side: Which part of its whole it is by its place, such as ``back``; None where that is not what tells it.
+        room_under_m: Height of its underside over its lowest point, for half of its footprint at most; None for parts
+            and the table.
     """
 
     name: str
@@ -44,6 +49,8 @@ class Entity:
     switches: bool
     size_m: tuple[float, float, float]
     opening_m: tuple[float, float] | None
+    side: str | None = None
+    room_under_m: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +60,7 @@ class SceneFacts:
     Attributes:
         task_id: The base task.
         scene_sha256: Hash of the scene that was measured.
+        workspace: LIBERO's name of what everything stands on, such as ``kitchen_table``: it tells the room.
         init_states: Numbers of the initial states, length S.
         entities: The entities, length E.
         position_m: Body positions in the world, shape (S, E, 3).
@@ -65,6 +73,7 @@ class SceneFacts:
 
     task_id: str
     scene_sha256: str
+    workspace: str
     init_states: tuple[int, ...]
     entities: tuple[Entity, ...]
     position_m: Array

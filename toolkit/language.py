@@ -1,4 +1,4 @@
-"""English: instructions rendered from plans, and LIBERO's own instructions read into plans.
+"""English: instructions rendered from plans.
 
 Rendering is a small grammar over the parts of a plan, lower-case as LIBERO's. Where English offers several ways to say
 a thing, a wording number picks one, so that the same plan always reads the same.
@@ -7,9 +7,7 @@ a thing, a wording number picks one, so that the same plan always reads the same
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
-from .errors import InvalidInputError
 from .plan import Claim, Constraint, Demand, Plan, Reference, Relation, Step, Verb
 from .vocabulary import Vocabulary, load_vocabulary
 
@@ -19,6 +17,7 @@ IN_WORDS = ("in", "inside")
 
 SINGLE_WORDINGS: dict[Demand, tuple[str, ...]] = {
     Demand.STAY: (" without moving {it}", " while leaving {it} exactly where it is"),
+    Demand.NOT_LIFTED: (" without ever picking {it} up",),
     Demand.EMPTY: (" and leave {subject} empty", " while keeping {subject} empty"),
     Demand.ALSO_AT: (" and {where} at the same time",),
     Demand.KEEP_OPEN: (" while keeping {it} open",),
@@ -31,6 +30,7 @@ SINGLE_WORDINGS: dict[Demand, tuple[str, ...]] = {
 
 IMPERATIVES: dict[Demand, tuple[str, ...]] = {
     Demand.STAY: ("keep {it} exactly where it is", "do not move {it}"),
+    Demand.NOT_LIFTED: ("do not pick {it} up at any time", "never lift {it}"),
     Demand.EMPTY: ("leave {subject} empty", "keep {subject} empty the whole time"),
     Demand.ALSO_AT: ("have {it} {where} at the same time", "make sure that {it} is {where} at the same time"),
     Demand.NOT_AT: ("make sure that {it} is never {where}", "never let {it} be {where}"),
@@ -63,18 +63,37 @@ def render(plan: Plan, wording: int = 0, vocabulary: Vocabulary | None = None) -
         vocabulary: What things are called; the packaged one by default.
     """
     words = vocabulary or load_vocabulary()
-    clauses = []
+    if wording == 0 and _can_be_joined(plan):
+        first, second = plan.steps
+        things = f"both {noun_phrase(first.object, words)} and {noun_phrase(second.object, words)}"
+        return f"put {things} {_towards(first, None, 0, words)}"
+    said = ""
     for index, step in enumerate(plan.steps):
-        previous = plan.steps[index - 1].object if index else None
-        clauses.append(_clause(step, previous, wording, words))
-    said = clauses[0]
-    for step, clause in zip(plan.steps, clauses[1:], strict=False):
-        said += _joint(step, wording) + clause
+        previous = plan.steps[index - 1] if index else None
+        joint = "" if previous is None else _joint(previous, wording)
+        said += joint + _clause(step, previous, wording, words)
     return said
 
 
-def noun_phrase(reference: Reference, vocabulary: Vocabulary | None = None) -> str:
-    """The reference as a noun phrase, such as ``the bowl that is on the stove``."""
+def _can_be_joined(plan: Plan) -> bool:
+    """Whether LIBERO would say it in one breath: "put both the soup and the sauce in the basket"."""
+    if len(plan.steps) != 2 or any(step.verb is not Verb.PUT or step.constraints for step in plan.steps):
+        return False
+    first, second = plan.steps
+    return (first.relation, first.destination) == (second.relation, second.destination)
+
+
+def noun_phrase(
+    reference: Reference, vocabulary: Vocabulary | None = None, *, short: bool = False, style: int = 1
+) -> str:
+    """The reference as a noun phrase, such as ``the bowl that is on the stove``.
+
+    Args:
+        reference: What is meant.
+        vocabulary: What things are called; the packaged one by default.
+        short: Leave out "that is", where the phrase cannot be taken for a destination.
+        style: The wording, 0 for LIBERO's own.
+    """
     words = vocabulary or load_vocabulary()
     noun = reference.noun if reference.count in (None, 1) else _plural(reference.noun)
     article = _article(reference.count)
@@ -82,8 +101,8 @@ def noun_phrase(reference: Reference, vocabulary: Vocabulary | None = None) -> s
     if reference.of is not None:
         described += f" of {noun_phrase(reference.of, words)}"
     if reference.claims:
-        is_are = "is" if reference.count in (None, 1) else "are"
-        described += f" that {is_are} " + " and ".join(_claim(claim, words) for claim in reference.claims)
+        is_are = "" if short else " that is" if reference.count in (None, 1) else " that are"
+        described += f"{is_are} " + " and ".join(_claim(claim, words, style) for claim in reference.claims)
     return described
 
 
@@ -102,19 +121,44 @@ def _joint(step: Step, wording: int) -> str:
     )
 
 
-def _clause(step: Step, previous: Reference | None, wording: int, words: Vocabulary) -> str:
-    clause = f"{step.verb} {noun_phrase(step.object, words)}"
-    if step.destination is not None and step.relation is not None:
-        clause += f" {_towards(step, previous, wording, words)}"
-    return clause + _constraints(step, wording, words)
+def _clause(step: Step, previous: Step | None, wording: int, words: Vocabulary) -> str:
+    short = step.verb is Verb.PLACE and wording % 2 == 0
+    thing = "it" if _is_it(step, previous, wording) else noun_phrase(step.object, words, short=short, style=wording)
+    if step.destination is None:
+        return f"{step.verb} {thing}{_constraints(step, wording, words)}"
+    it = "it" if step.object.count in (None, 1) else "them"
+    start = f"pick up {thing} and place {it}" if step.verb is Verb.PLACE else f"{step.verb} {thing}"
+    return f"{start} {_towards(step, previous, wording, words)}{_constraints(step, wording, words)}"
 
 
-def _towards(step: Step, previous: Reference | None, wording: int, words: Vocabulary) -> str:
+def _is_it(step: Step, previous: Step | None, wording: int) -> bool:
+    """As in "put the bowl in the drawer and close it", where only a thing that opens can be meant."""
+    closes = step.verb in (Verb.OPEN, Verb.CLOSE) and not step.constraints and not _claims(step.object)
+    return bool(
+        wording % 2 == 0
+        and closes
+        and previous
+        and not previous.constraints
+        and (previous.relation, previous.destination) == (Relation.IN, step.object)
+    )
+
+
+def _claims(reference: Reference) -> tuple[Claim, ...]:
+    return reference.claims + (_claims(reference.of) if reference.of else ())
+
+
+def _towards(step: Step, previous: Step | None, wording: int, words: Vocabulary) -> str:
     assert step.destination is not None
     if step.verb is Verb.PUSH and step.relation is Relation.IN_FRONT_OF:
         return f"to the front of {noun_phrase(step.destination, words)}"
-    if step.relation is Relation.IN and step.destination == previous and not step.object.claims:
-        return "inside"  # after a claim, "the bowl that is on top of the cabinet inside", it would belong to that
+    if previous and previous.destination is None and previous.object == step.destination and not step.object.claims:
+        # After a claim, "the bowl that is on top of the cabinet inside", it would belong to that.
+        if step.relation is Relation.IN:
+            return "inside"
+        if step.relation is Relation.ON and wording == 0:
+            return "on it"
+    if step.destination.bare == step.object.bare:
+        return "inside itself" if step.relation is Relation.IN else "on top of itself"
     return _place(step.relation, (step.destination,), wording, words)
 
 
@@ -134,8 +178,12 @@ def _onto(landmark: Reference, words: Vocabulary) -> str:
     return "on"
 
 
-def _claim(claim: Claim, words: Vocabulary) -> str:
-    return _place(claim.relation, claim.landmarks, 1, words)
+def _claim(claim: Claim, words: Vocabulary, style: int = 1) -> str:
+    if claim.relation is Relation.AT_CENTER and style == 0:
+        return f"from {claim.landmarks[0].noun} center"
+    if claim.relation is Relation.ON and style == 0:
+        return f"on {noun_phrase(claim.landmarks[0], words)}"
+    return _place(claim.relation, claim.landmarks, style, words)
 
 
 def _constraints(step: Step, wording: int, words: Vocabulary) -> str:
@@ -150,73 +198,40 @@ def _constraints(step: Step, wording: int, words: Vocabulary) -> str:
         _demand(IMPERATIVES[constraint.demand][wording % len(IMPERATIVES[constraint.demand])], constraint, step, words)
         for constraint in step.constraints
     ]
-    return f", but {' and '.join(said)}"
+    # "do not move it and keep that empty" could be heard as not doing both.
+    joint = ", and " if said[0].startswith(("do not", "never")) else " and "
+    return f", but {joint.join(said)}"
 
 
 def _demand(form: str, constraint: Constraint, step: Step, words: Vocabulary) -> str:
     """A pronoun is used only where nothing but the step's object can be meant."""
-    subject = noun_phrase(constraint.subject, words)
-    if constraint.demand is Demand.EMPTY and _onto(constraint.subject, words) == "on top of":
+    subject = noun_phrase(constraint.subject.bare, words)  # a claim once made picks out the same thing again
+    on_top = step.relation is Relation.ON and _onto(constraint.subject, words) == "on top of"
+    if constraint.demand is Demand.EMPTY and on_top:
         subject = f"the top of {subject}"  # an empty cabinet would be one with empty drawers
+    if constraint.subject.count not in (None, 1):
+        subject = f"the {_plural(constraint.subject.noun)}"
+        form = (
+            form.replace("{it} is", "{it} are")
+            .replace("where it is", "where they are")
+            .replace("il it is", "il they are")
+        )
     it = subject
     if constraint.subject.bare == step.object.bare and step.destination is None:
         it = f"the {constraint.subject.noun}" if constraint.subject.of else "it"  # "it" could be the whole
-    where = "" if constraint.landmark is None else _place(constraint.relation, (constraint.landmark,), 1, words)
-    there = "" if step.destination is None else _place(step.relation, (step.destination,), 1, words)
+    where = "" if constraint.landmark is None else _place(constraint.relation, (constraint.landmark.bare,), 1, words)
+    there = "" if step.destination is None else _place(step.relation, (step.destination.bare,), 1, words)
     return form.format(it=it, subject=subject, where=where, there=there)
 
 
 def _plural(noun: str) -> str:
+    head, of, rest = noun.partition(" of ")
+    if of:
+        return f"{_plural(head)} of {rest}"
     if re.search(r"(s|x|ch|sh)$", noun):
         return noun + "es"
+    if re.search(r"[^aeiou]y$", noun):
+        return noun[:-1] + "ies"
     if noun.endswith("knife"):
         return noun[:-2] + "ves"
     return noun + "s"
-
-
-STEP_PATTERN = re.compile(
-    r"^(?:(?P<move>put|push) (?P<what>the .+?) (?P<where>on top of|on|in|inside|to the front of)(?: (?P<place>the .+))?"
-    r"|(?P<verb>open|close|turn on|turn off) (?P<thing>the .+))$"
-)
-PLACES = {
-    "on top of": Relation.ON,
-    "on": Relation.ON,
-    "in": Relation.IN,
-    "inside": Relation.IN,
-    "to the front of": Relation.IN_FRONT_OF,
-}
-
-
-def parse_base_instruction(instruction: str, vocabulary: Vocabulary | None = None) -> Plan:
-    """Read one of LIBERO's own instructions into a plan.
-
-    Raises:
-        InvalidInputError: The grammar or the vocabulary does not cover the instruction yet.
-    """
-    words = vocabulary or load_vocabulary()
-    steps: list[Step] = []
-    for clause in re.split(r" and (?=(?:put|push|open|close|turn) )", instruction):
-        match = STEP_PATTERN.match(clause)
-        if match is None:
-            raise InvalidInputError(f"cannot read the instruction '{instruction}': no rule for '{clause}'")
-        if match["verb"]:
-            steps.append(Step(verb=Verb(match["verb"]), object=_parse_noun_phrase(match["thing"], words)))
-            continue
-        destination = _parse_noun_phrase(match["place"], words) if match["place"] else steps[-1].object
-        what = _parse_noun_phrase(match["what"], words)
-        steps.append(
-            Step(verb=Verb(match["move"]), object=what, relation=PLACES[match["where"]], destination=destination)
-        )
-    return Plan(steps=tuple(steps))
-
-
-def _parse_noun_phrase(text: str, words: Vocabulary) -> Reference:
-    head, _, whole = text.removeprefix("the ").partition(" of the ")
-    reference = Reference(noun=head)
-    first, _, rest = head.partition(" ")
-    if first in words.ordinals and rest:
-        reference = Reference(noun=rest, ordinal=first)
-    known = {name for word in words.present.values() for name in word.names}
-    if reference.noun not in known:
-        raise InvalidInputError(f"toolkit/vocabulary.json has no noun '{reference.noun}': add it")
-    return replace(reference, of=_parse_noun_phrase(f"the {whole}", words)) if whole else reference

@@ -20,11 +20,19 @@ class Verb(StrEnum):
     """What a step does."""
 
     PUT = "put"
+    PLACE = "pick up and place"
     PUSH = "push"
     OPEN = "open"
     CLOSE = "close"
     TURN_ON = "turn on"
     TURN_OFF = "turn off"
+
+
+PLACING = (Verb.PUT, Verb.PLACE)
+"""Verbs that bring a thing to a place, one way or another; ``PLACE`` says that it is picked up for that."""
+
+MOVING = (*PLACING, Verb.PUSH)
+"""Verbs that have a relation and a destination."""
 
 
 class Relation(StrEnum):
@@ -35,19 +43,24 @@ class Relation(StrEnum):
     UNDER = "under"
     NEXT_TO = "next to"
     IN_FRONT_OF = "in front of"
+    BEHIND = "behind"
+    LEFT_OF = "to the left of"
+    RIGHT_OF = "to the right of"
     BETWEEN = "between"
+    AT_CENTER = "at the center of"
 
 
 class Demand(StrEnum):
     """What a constraint demands of its subject.
 
-    ``STAY``: it is not moved. ``EMPTY``: nothing is on or in it at the end. ``ALSO_AT``: at the end it is at the
-    landmark too. ``NOT_AT``: at the end it is not at the landmark. ``ONLY_AT``: at the end it is the only thing at the
-    landmark. ``KEEP_OPEN`` ... ``KEEP_OFF``: it is in that state throughout. ``PICK_UP_AFTER``: it is picked up only
-    after the step is finished.
+    ``STAY``: it is not moved. ``NOT_LIFTED``: it is never picked up. ``EMPTY``: nothing is on or in it at the end.
+    ``ALSO_AT``: at the end it is at the landmark too. ``NOT_AT``: at the end it is not at the landmark. ``ONLY_AT``: at
+    the end it is the only thing at the landmark. ``KEEP_OPEN`` ... ``KEEP_OFF``: it is in that state throughout.
+    ``PICK_UP_AFTER``: it is picked up only after the step is finished.
     """
 
     STAY = "stay"
+    NOT_LIFTED = "not lifted"
     EMPTY = "empty"
     ALSO_AT = "also at"
     NOT_AT = "not at"
@@ -86,7 +99,7 @@ class Reference:
     Attributes:
         noun: Singular noun from the vocabulary, such as ``bowl`` or ``drawer``.
         adjective: A colour or other adjective, such as ``red``.
-        ordinal: Which part of a row, such as ``top`` or ``fourth``.
+        ordinal: Which of several in a row or side by side, such as ``top``, ``fourth``, ``back`` or ``left``.
         of: The whole that it is part of.
         count: How many are meant, where the phrase says so ("the two bowls").
         claims: What the phrase presupposes about the referent's place.
@@ -136,7 +149,7 @@ class Step:
     Attributes:
         verb: What is done.
         object: To what.
-        relation: Where it is brought, for ``PUT`` and ``PUSH``.
+        relation: Where it is brought, for the verbs in ``MOVING``.
         destination: Relative to what, likewise.
         constraints: What must hold besides.
     """
@@ -148,7 +161,7 @@ class Step:
     constraints: tuple[Constraint, ...] = ()
 
     def __post_init__(self) -> None:
-        moves = self.verb in (Verb.PUT, Verb.PUSH)
+        moves = self.verb in MOVING
         if moves != (self.relation is not None) or moves != (self.destination is not None):
             raise InvalidInputError(
                 f"the verb '{self.verb}' {'needs' if moves else 'takes no'} relation and destination"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
 
@@ -30,6 +30,13 @@ class Word:
         surface: Whether one would naturally put things onto it.
         opens_in_life: Whether such a thing opens in daily life, though the simulator's does not (a corked bottle).
         countable: Whether one would say "two of them" or "the red one".
+        adjective: What tells it from others of the same noun, such as ``white`` of a mug; None where nothing is needed.
+        count_noun: Noun for one package of an uncountable thing, such as ``milk carton``; None for the rest.
+        mouth_m: Widest opening that it would have if it were opened; None where that is no narrower than itself.
+        switches_in_life: Whether such a thing has a switch in daily life, though the simulator's does not.
+        scenery: Whether it is furniture that instructions do not act on, such as the table.
+        stands_open: Whether there is room between its boards, which some would call under it.
+        names: Every noun for it.
     """
 
     category: str
@@ -41,11 +48,17 @@ class Word:
     surface: bool
     opens_in_life: bool
     countable: bool
+    adjective: str | None = None
+    count_noun: str | None = None
+    mouth_m: float | None = None
+    switches_in_life: bool = False
+    scenery: bool = False
+    stands_open: bool = False
+    names: frozenset[str] = field(init=False)
 
-    @property
-    def names(self) -> frozenset[str]:
-        """Every noun for it."""
-        return self.also | {self.noun}
+    def __post_init__(self) -> None:
+        names = self.also | {self.noun} | ({self.count_noun} if self.count_noun else frozenset())
+        object.__setattr__(self, "names", names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +68,8 @@ class AbsentWord:
     Attributes:
         noun: What instructions call it.
         also: Every other noun for it.
-        role: What an instruction could do with it: ``movable``, ``surface``, ``hollow`` or ``appliance``.
+        role: What an instruction could do with it: ``movable``, ``surface``, ``hollow``, ``appliance``
+            (opens and switches) or ``switch`` (only switches).
     """
 
     noun: str
@@ -83,12 +97,24 @@ class Ordinal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vocabulary:
-    """All words. ``present`` is keyed by LIBERO category, the others by the word itself."""
+    """All words.
+
+    Attributes:
+        present: What occurs in the scenes, by LIBERO category.
+        absent: Everyday things that some scenes do not hold, by noun.
+        colours: Colours that a thing can be said to have and does not.
+        ordinals: Words for a part of a row.
+        sides: Words for one of several side by side.
+        backdrops: Nouns for what can be seen, or guessed, around the workspace, by LIBERO's name of the workspace. They
+            are neither present nor absent.
+    """
 
     present: dict[str, Word]
     absent: dict[str, AbsentWord]
     colours: tuple[str, ...]
     ordinals: dict[str, Ordinal]
+    sides: tuple[str, ...] = ()
+    backdrops: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def word(self, category: str) -> Word:
         """The word for a LIBERO category.
@@ -107,6 +133,10 @@ class Vocabulary:
         """Whether the noun is anything's name here, so that its absence can be told."""
         words: list[Word | AbsentWord] = [*self.present.values(), *self.absent.values()]
         return any(noun in word.names for word in words)
+
+    def backdrop(self, workspace: str) -> frozenset[str]:
+        """Nouns that say nothing sure in this room; empty for a room that nobody has looked at."""
+        return self.backdrops.get(workspace, frozenset())
 
     def names_of(self, noun: str) -> frozenset[str]:
         """Every name that must be absent for the noun to be absent: its own and its synonyms."""
@@ -130,6 +160,12 @@ def load_vocabulary() -> Vocabulary:
                 surface=entry["surface"],
                 opens_in_life=entry["opens_in_life"],
                 countable=entry["countable"],
+                adjective=entry.get("adjective"),
+                count_noun=entry.get("count_noun"),
+                mouth_m=entry.get("mouth_m"),
+                switches_in_life=entry.get("switches_in_life", False),
+                scenery=entry.get("scenery", False),
+                stands_open=entry.get("stands_open", False),
             )
             for category, entry in data["present"].items()
         },
@@ -138,6 +174,8 @@ def load_vocabulary() -> Vocabulary:
             for noun, entry in data["absent"].items()
         },
         colours=tuple(data["colours"]),
+        sides=tuple(data["sides"]),
+        backdrops={workspace: frozenset(entry["backdrop"]) for workspace, entry in data["rooms"].items()},
         ordinals={
             word: Ordinal(rank=entry["rank"], row_length=entry.get("of")) for word, entry in data["ordinals"].items()
         },

@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 from datasets import ClassLabel, Features, Value, load_dataset
 
+from conflictvla.builders.review import UNREVIEWED
 from conflictvla.builders.tasks import Candidate, Case, content_hash
 from conflictvla.builders.tasks_dataset import (
     CONFIGS,
-    UNREVIEWED,
     check_writable,
     load_instances,
     load_tasks,
@@ -118,7 +118,7 @@ def test_every_case_is_there_once_under_each_prompt_and_every_base_task_too() ->
     assert len(instances) == 2 * len(cases)
     assert Counter(i.prompt for i in CONFLICTS) == {prompt: len(cases) for prompt in Prompt}
     assert sorted(cases["case_id"]) == sorted({str(i.case_id) for i in CONFLICTS})
-    assert len(references) == 2 * len({i.base_task for i in CONFLICTS}) == 20
+    assert len(references) == 2 * len({i.base_task for i in CONFLICTS}) == 80
 
 
 def test_default_config_is_the_instances() -> None:

@@ -24,6 +24,15 @@ def goal_task(instruction: str) -> BaseTask:
 
 
 @functools.cache
+def facts_of(task: BaseTask) -> SceneFacts:
+    """Facts of any task's scene in its first initial state, measured once a process."""
+    from conflictvla.toolkit.simulation.scene import Scene
+    from conflictvla.toolkit.simulation.scene_facts import measure_facts
+
+    return measure_facts(Scene(task), [0])
+
+
+@functools.cache
 def measured_facts(instruction: str, init_states: int = 1) -> SceneFacts:
     """Facts of a goal task's scene from the simulator, measured once a process."""
     from conflictvla.toolkit.simulation.scene import Scene
@@ -127,6 +136,7 @@ def scene_by_hand(
     return SceneFacts(
         task_id="by/hand",
         scene_sha256="0" * 64,
+        workspace="main_table",
         init_states=tuple(range(states)),
         entities=THINGS,
         position_m=middles,

@@ -9,8 +9,9 @@ import pytest
 
 from conflictvla.builders.tasks_dataset import load_instances
 from conflictvla.toolkit.errors import InvalidInputError
-from conflictvla.toolkit.language import IMPERATIVES, SINGLE_WORDINGS, noun_phrase, parse_base_instruction, render
+from conflictvla.toolkit.language import IMPERATIVES, SINGLE_WORDINGS, noun_phrase, render
 from conflictvla.toolkit.plan import Demand, Plan, Reference, Relation, Step, Verb
+from conflictvla.toolkit.reading import parse_base_instruction
 from conflictvla.toolkit.records import Arm, Instance, Prompt
 
 from .goal_scene import (

@@ -51,7 +51,7 @@ CONSTRAINTS = st.builds(
     relation=st.sampled_from(list(Relation)),
     landmark=REFERENCES,
 )
-MOVES = (Verb.PUT, Verb.PUSH)
+MOVES = (Verb.PUT, Verb.PLACE, Verb.PUSH)
 STEPS = st.builds(
     Step,
     verb=st.sampled_from(MOVES),

@@ -15,7 +15,7 @@ from conflictvla.toolkit.vocabulary import load_vocabulary
 from .goal_scene import GOAL_TASKS, measured_facts
 
 WORDS = load_vocabulary()
-ROLES = {"movable", "surface", "hollow", "appliance"}
+ROLES = {"movable", "surface", "hollow", "appliance", "switch"}
 
 
 @pytest.mark.parametrize("task", GOAL_TASKS, ids=lambda task: task.name)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from ..plan import Constraint, Demand, Relation, Step, Verb
+from ..plan import MOVING, PLACING, Constraint, Demand, Relation, Step, Verb
 from ..records import Family
 from .edit import Operator, constrained
 from .surroundings import Surroundings
@@ -12,7 +13,8 @@ from .surroundings import Surroundings
 
 def stay(step: Step, around: Surroundings) -> Iterator[Step]:
     """Move the thing, but do not move it."""
-    if step.verb in (Verb.PUT, Verb.PUSH, Verb.OPEN, Verb.CLOSE):
+    slides = step.verb in (Verb.OPEN, Verb.CLOSE) and step.object.ordinal is not None
+    if step.verb in MOVING or slides:
         yield constrained(step, Constraint(demand=Demand.STAY, subject=step.object))
 
 
@@ -25,10 +27,14 @@ def leave_empty(step: Step, around: Surroundings) -> Iterator[Step]:
 def two_places(step: Step, around: Surroundings) -> Iterator[Step]:
     """Have one thing in two fixed places at the end."""
     fixed = around.fixed()
-    if step.verb is not Verb.PUT or step.destination is None or (step.destination.of or step.destination) not in fixed:
+    if (
+        step.verb not in PLACING
+        or step.destination is None
+        or (around.whole_of(step.destination) or step.destination) not in fixed
+    ):
         return
     for place in around.surfaces():
-        if place in fixed and place not in (step.destination, step.destination.of):
+        if place in fixed and place not in (step.destination, around.whole_of(step.destination)):
             yield constrained(
                 step,
                 Constraint(demand=Demand.ALSO_AT, subject=step.object, relation=Relation.ON, landmark=place),
@@ -37,7 +43,7 @@ def two_places(step: Step, around: Surroundings) -> Iterator[Step]:
 
 def not_there(step: Step, around: Surroundings) -> Iterator[Step]:
     """Bring it there, but do not let it end up there."""
-    if step.verb is Verb.PUT and step.destination is not None:
+    if step.verb in PLACING and step.destination is not None:
         yield constrained(
             step,
             Constraint(demand=Demand.NOT_AT, subject=step.object, relation=step.relation, landmark=step.destination),
@@ -46,11 +52,11 @@ def not_there(step: Step, around: Surroundings) -> Iterator[Step]:
 
 def only_another(step: Step, around: Surroundings) -> Iterator[Step]:
     """Put it there, but let only something else be there."""
-    if step.verb is not Verb.PUT or step.destination is None:
+    if step.verb not in PLACING or step.destination is None:
         return
     for other in around.movable():
         fits = step.relation is not Relation.IN or around.fits(other, step.destination)
-        if fits and other.noun not in (step.object.noun, step.destination.noun):
+        if fits and not around.same(other, step.object) and not around.same(other, step.destination):
             yield constrained(
                 step,
                 Constraint(demand=Demand.ONLY_AT, subject=other, relation=step.relation, landmark=step.destination),
@@ -59,8 +65,39 @@ def only_another(step: Step, around: Surroundings) -> Iterator[Step]:
 
 def pick_up_late(step: Step, around: Surroundings) -> Iterator[Step]:
     """Put it somewhere before picking it up."""
-    if step.verb is Verb.PUT:
+    if step.verb in PLACING:
         yield constrained(step, Constraint(demand=Demand.PICK_UP_AFTER, subject=step.object))
+
+
+def never_lifted(step: Step, around: Surroundings) -> Iterator[Step]:
+    """Pick it up, but never pick it up."""
+    if step.verb is Verb.PLACE:
+        yield constrained(step, Constraint(demand=Demand.NOT_LIFTED, subject=step.object))
+
+
+def beside_too(step: Step, around: Surroundings) -> Iterator[Step]:
+    """Have it on or in something and next to that at the same time."""
+    yield from _also(step, Relation.NEXT_TO)
+
+
+def beneath_too(step: Step, around: Surroundings) -> Iterator[Step]:
+    """Have it on or in something and under that at the same time."""
+    yield from _also(step, Relation.UNDER)
+
+
+def _also(step: Step, relation: Relation) -> Iterator[Step]:
+    if step.verb in PLACING and step.destination is not None and step.relation in (Relation.ON, Relation.IN):
+        yield constrained(
+            step,
+            Constraint(demand=Demand.ALSO_AT, subject=step.object, relation=relation, landmark=step.destination),
+        )
+
+
+def to_itself(step: Step, around: Surroundings) -> Iterator[Step]:
+    """Bring it to itself."""
+    if step.verb in PLACING and step.destination is not None and step.object.count is None:
+        relation = Relation.IN if step.relation is Relation.IN else Relation.ON
+        yield replace(step, relation=relation, destination=step.object.bare)
 
 
 def keep_state(step: Step, around: Surroundings) -> Iterator[Step]:
@@ -76,9 +113,25 @@ TWO_PLACES = Operator(name="two_places", family=Family.INSTRUCTION, edit=two_pla
 NOT_THERE = Operator(name="not_there", family=Family.INSTRUCTION, edit=not_there)
 ONLY_ANOTHER = Operator(name="only_another", family=Family.INSTRUCTION, edit=only_another)
 PICK_UP_LATE = Operator(name="pick_up_late", family=Family.INSTRUCTION, edit=pick_up_late)
+NEVER_LIFTED = Operator(name="never_lifted", family=Family.INSTRUCTION, edit=never_lifted)
+BESIDE_TOO = Operator(name="beside_too", family=Family.INSTRUCTION, edit=beside_too)
+BENEATH_TOO = Operator(name="beneath_too", family=Family.INSTRUCTION, edit=beneath_too)
+TO_ITSELF = Operator(name="to_itself", family=Family.INSTRUCTION, edit=to_itself)
 KEEP_STATE = Operator(name="keep_state", family=Family.INSTRUCTION, edit=keep_state)
 
-ATOMIC = (STAY, LEAVE_EMPTY, TWO_PLACES, NOT_THERE, ONLY_ANOTHER, PICK_UP_LATE, KEEP_STATE)
+ATOMIC = (
+    STAY,
+    LEAVE_EMPTY,
+    TWO_PLACES,
+    NOT_THERE,
+    ONLY_ANOTHER,
+    PICK_UP_LATE,
+    NEVER_LIFTED,
+    BESIDE_TOO,
+    BENEATH_TOO,
+    TO_ITSELF,
+    KEEP_STATE,
+)
 COMPOUND = (
     STAY.then(LEAVE_EMPTY),
     STAY.then(TWO_PLACES),
@@ -86,5 +139,9 @@ COMPOUND = (
     STAY.then(ONLY_ANOTHER),
     STAY.then(NOT_THERE),
     TWO_PLACES.then(ONLY_ANOTHER),
+    NEVER_LIFTED.then(LEAVE_EMPTY),
+    NEVER_LIFTED.then(ONLY_ANOTHER),
+    NEVER_LIFTED.then(NOT_THERE),
+    LEAVE_EMPTY.then(PICK_UP_LATE),
     KEEP_STATE.then(STAY),
 )

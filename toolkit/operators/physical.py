@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..plan import Reference, Relation, Step, Verb
+from ..plan import MOVING, Reference, Relation, Step, Verb
 from ..records import Family
 from .edit import Operator
 from .surroundings import Surroundings
 
 
 def fixed_object(step: Step, around: Surroundings) -> Iterator[Step]:
-    """Move something that is fixed in place."""
-    if step.verb not in (Verb.PUT, Verb.PUSH) or step.destination is None or step.relation is Relation.IN:
-        return
-    for thing in around.fixed():
-        if thing.noun != step.destination.noun:
-            yield replace(step, object=thing)
+    """Move something that is fixed in place to where the task brings its own thing."""
+    if step.verb in MOVING and step.destination is not None and step.relation is not Relation.IN:
+        for thing in (*around.fixed(), *around.scenery()):
+            if not around.same(thing, step.destination):
+                yield replace(step, object=thing)
 
 
 def move_fixed_target(step: Step, around: Surroundings) -> Iterator[Step]:
@@ -26,72 +25,173 @@ def move_fixed_target(step: Step, around: Surroundings) -> Iterator[Step]:
     thing = around.whole_of(target) or target
     if thing in around.fixed():
         for place in around.surfaces():
-            if place != thing:
-                yield Step(verb=Verb.PUT, object=thing, relation=Relation.ON, destination=place)
+            if not around.same(place, thing):
+                yield _put(step, thing, Relation.ON, place)
+        for place in around.landmarks():
+            if not around.same(place, thing):
+                yield _put(step, thing, Relation.NEXT_TO, place)
 
 
 def no_opening(step: Step, around: Surroundings) -> Iterator[Step]:
-    """Put it inside something that has no opening."""
-    if step.verb in (Verb.PUT, Verb.PUSH):
-        for place in around.without_opening():
-            if place.noun != step.object.noun:
-                yield Step(verb=Verb.PUT, object=step.object, relation=Relation.IN, destination=place)
+    """Put it inside something that has no opening for it."""
+    if step.verb in MOVING and step.object.count is None:
+        for place in around.closed():
+            if not around.same(place, step.object):
+                yield _put(step, step.object, Relation.IN, place)
+
+
+def into_the_object(step: Step, around: Surroundings) -> Iterator[Step]:
+    """Put the destination, or something else, inside the very thing that the task moves."""
+    if step.verb in MOVING and step.destination is not None and step.object.count is None:
+        for thing in around.movable():
+            if not around.same(thing, step.object):
+                yield _put(step, thing, Relation.IN, step.object)
+
+
+def too_large(step: Step, around: Surroundings) -> Iterator[Step]:
+    """Put it, or what it should be put on, inside something whose opening is too small."""
+    for thing in around.movable():
+        for place in (*around.hollows(), *around.compartments()):
+            if around.about(step, thing) and not around.same(thing, place):
+                yield _put(step, thing, Relation.IN, place)
+
+
+def no_room_under(step: Step, around: Surroundings) -> Iterator[Step]:
+    """Put it under something that stands flat and cannot be lifted."""
+    if step.verb in MOVING:
+        for place in around.fixed():
+            yield replace(step, relation=Relation.UNDER, destination=place)
+    elif (around.whole_of(step.object) or step.object) in around.fixed():
+        for thing in around.movable():
+            yield _put(step, thing, Relation.UNDER, around.whole_of(step.object) or step.object)
 
 
 def nothing_to_open(step: Step, around: Surroundings) -> Iterator[Step]:
     """Open something that has neither door nor lid nor drawer."""
-    if step.verb is Verb.OPEN:
-        for thing in around.unopenable():
-            yield replace(step, object=thing)
+    for thing in around.unopenable():
+        if around.about(step, thing) or step.verb is Verb.OPEN:
+            yield Step(verb=Verb.OPEN, object=thing)
+
+
+def nothing_to_close(step: Step, around: Surroundings) -> Iterator[Step]:
+    """Close something that has neither door nor lid nor drawer."""
+    for thing in around.unopenable():
+        if around.about(step, thing) or step.verb is Verb.CLOSE:
+            yield Step(verb=Verb.CLOSE, object=thing)
 
 
 def nothing_to_switch(step: Step, around: Surroundings) -> Iterator[Step]:
     """Turn on something that has no switch."""
-    if step.verb is Verb.TURN_ON:
-        for thing in around.unswitchable():
-            yield replace(step, object=thing)
+    for thing in around.unswitchable():
+        if thing not in around.scenery() and (around.about(step, thing) or step.verb is Verb.TURN_ON):
+            yield Step(verb=Verb.TURN_ON, object=thing)
+
+
+def nothing_to_switch_off(step: Step, around: Surroundings) -> Iterator[Step]:
+    """Turn off something that has no switch."""
+    for thing in around.unswitchable():
+        if thing not in around.scenery() and (around.about(step, thing) or step.verb is Verb.TURN_OFF):
+            yield Step(verb=Verb.TURN_OFF, object=thing)
 
 
 def fixed_into_small(step: Step, around: Surroundings) -> Iterator[Step]:
     """Put something fixed in place into something too small for it."""
-    yield from _fixed_into(around.hollows(), step, around)
+    yield from _fixed_into((*around.hollows(), *around.compartments()), step, around)
 
 
 def fixed_into_closed(step: Step, around: Surroundings) -> Iterator[Step]:
     """Put something fixed in place into something that has no opening."""
-    yield from _fixed_into(around.without_opening(), step, around)
+    yield from _fixed_into(tuple(around.closed()), step, around)
 
 
 def fixed_into_drawer(step: Step, around: Surroundings) -> Iterator[Step]:
     """Put something fixed in place into a drawer too small for it."""
-    about = _about(step)
-    for thing in around.fixed():
-        for drawer in around.drawers():
-            if drawer.of is not None and drawer.of != thing and thing.noun in about:
-                yield Step(verb=Verb.PUT, object=thing, relation=Relation.IN, destination=drawer)
+    yield from _fixed_into(tuple(around.drawers()), step, around)
 
 
-def _fixed_into(places: list[Reference], step: Step, around: Surroundings) -> Iterator[Step]:
+def fixed_under_fixed(step: Step, around: Surroundings) -> Iterator[Step]:
+    """Put something fixed in place under something that stands flat and cannot be lifted."""
     for thing in around.fixed():
+        for place in around.fixed():
+            if around.about(step, thing) and not around.same(thing, place):
+                yield _put(step, thing, Relation.UNDER, place)
+
+
+def larger_than_closed(step: Step, around: Surroundings) -> Iterator[Step]:
+    """Put it inside something closed that is smaller than it in every direction."""
+    yield from no_opening(step, around)
+
+
+def swallowed_by_object(step: Step, around: Surroundings) -> Iterator[Step]:
+    """Put what is larger in every direction inside the very thing, closed, that the task moves."""
+    yield from into_the_object(step, around)
+
+
+def destination_into_closed(step: Step, around: Surroundings) -> Iterator[Step]:
+    """Put the destination inside something closed that is smaller than it in every direction."""
+    if step.verb in MOVING and step.destination is not None and step.destination in around.movable():
+        for place in around.closed():
+            if not around.same(place, step.destination) and not around.same(place, step.object):
+                yield _put(step, step.destination, Relation.IN, place)
+
+
+def _fixed_into(places: tuple[Reference, ...], step: Step, around: Surroundings) -> Iterator[Step]:
+    for thing in (*around.fixed(), *around.scenery()):
         for place in places:
-            if _about(step) & {thing.noun, place.noun}:
-                yield Step(verb=Verb.PUT, object=thing, relation=Relation.IN, destination=place)
+            if around.same(thing, place.of or place):
+                continue
+            if around.about(step, thing) or around.about(step, place):
+                yield _put(step, thing, Relation.IN, place)
+        if step.object.claims and _is_vessel(step.object, around):  # one of two bowls, which only a claim tells apart
+            yield _put(step, thing, Relation.IN, step.object)
 
 
-def _about(step: Step) -> frozenset[str]:
-    """What the step itself is about: a conflict should hit what the task needs."""
-    parts = (step.object, step.object.of, step.destination)
-    return frozenset(part.noun for part in parts if part is not None)
+def _is_vessel(reference: Reference, around: Surroundings) -> bool:
+    named = [entity for entity in around.facts.entities if entity.name in around.meant(reference)]
+    return bool(named) and all(entity.opening_m is not None and entity.movable for entity in named)
+
+
+def _put(step: Step, thing: Reference, relation: Relation, place: Reference) -> Step:
+    verb = step.verb if step.verb is Verb.PLACE else Verb.PUT
+    return Step(verb=verb, object=thing, relation=relation, destination=place)
 
 
 FIXED_OBJECT = Operator(name="fixed_object", family=Family.PHYSICAL, edit=fixed_object)
 MOVE_FIXED_TARGET = Operator(name="move_fixed_target", family=Family.PHYSICAL, edit=move_fixed_target)
 NO_OPENING = Operator(name="no_opening", family=Family.PHYSICAL, edit=no_opening)
+INTO_THE_OBJECT = Operator(name="into_the_object", family=Family.PHYSICAL, edit=into_the_object)
+TOO_LARGE = Operator(name="too_large", family=Family.PHYSICAL, edit=too_large)
+NO_ROOM_UNDER = Operator(name="no_room_under", family=Family.PHYSICAL, edit=no_room_under)
 NOTHING_TO_OPEN = Operator(name="nothing_to_open", family=Family.PHYSICAL, edit=nothing_to_open)
+NOTHING_TO_CLOSE = Operator(name="nothing_to_close", family=Family.PHYSICAL, edit=nothing_to_close)
 NOTHING_TO_SWITCH = Operator(name="nothing_to_switch", family=Family.PHYSICAL, edit=nothing_to_switch)
+NOTHING_TO_SWITCH_OFF = Operator(name="nothing_to_switch_off", family=Family.PHYSICAL, edit=nothing_to_switch_off)
 FIXED_INTO_SMALL = Operator(name="fixed_into_small", family=Family.PHYSICAL, edit=fixed_into_small)
 FIXED_INTO_CLOSED = Operator(name="fixed_into_closed", family=Family.PHYSICAL, edit=fixed_into_closed)
 FIXED_INTO_DRAWER = Operator(name="fixed_into_drawer", family=Family.PHYSICAL, edit=fixed_into_drawer)
+FIXED_UNDER_FIXED = Operator(name="fixed_under_fixed", family=Family.PHYSICAL, edit=fixed_under_fixed)
+LARGER_THAN_CLOSED = Operator(name="larger_than_closed", family=Family.PHYSICAL, edit=larger_than_closed)
+SWALLOWED_BY_OBJECT = Operator(name="swallowed_by_object", family=Family.PHYSICAL, edit=swallowed_by_object)
+DESTINATION_INTO_CLOSED = Operator(name="destination_into_closed", family=Family.PHYSICAL, edit=destination_into_closed)
 
-ATOMIC = (FIXED_OBJECT, MOVE_FIXED_TARGET, NO_OPENING, NOTHING_TO_OPEN, NOTHING_TO_SWITCH)
-COMPOUND = (FIXED_INTO_SMALL, FIXED_INTO_CLOSED, FIXED_INTO_DRAWER)
+ATOMIC = (
+    FIXED_OBJECT,
+    MOVE_FIXED_TARGET,
+    NO_OPENING,
+    INTO_THE_OBJECT,
+    TOO_LARGE,
+    NO_ROOM_UNDER,
+    NOTHING_TO_OPEN,
+    NOTHING_TO_CLOSE,
+    NOTHING_TO_SWITCH,
+    NOTHING_TO_SWITCH_OFF,
+)
+COMPOUND = (
+    FIXED_INTO_SMALL,
+    FIXED_INTO_CLOSED,
+    FIXED_INTO_DRAWER,
+    FIXED_UNDER_FIXED,
+    LARGER_THAN_CLOSED,
+    SWALLOWED_BY_OBJECT,
+    DESTINATION_INTO_CLOSED,
+)

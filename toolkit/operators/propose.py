@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..facts import SceneFacts
-from ..plan import Plan, Reference, Relation, Step, Verb
+from ..plan import PLACING, Plan, Reference, Relation, Step, Verb
 from ..records import Family
 from ..vocabulary import Vocabulary
 from . import grounding, instruction, physical, spatial
@@ -15,6 +17,9 @@ from .surroundings import Surroundings
 
 ATOMIC: tuple[Operator, ...] = (*instruction.ATOMIC, *grounding.ATOMIC, *spatial.ATOMIC, *physical.ATOMIC)
 COMPOUND: tuple[Operator, ...] = (*instruction.COMPOUND, *grounding.COMPOUND, *spatial.COMPOUND, *physical.COMPOUND)
+
+LEADS_FOR_EACH = 2
+"""With how many side steps each broken step is proposed; all of them would only repeat its factor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +42,8 @@ class Proposal:
 def propose(base: Plan, facts: SceneFacts, words: Vocabulary) -> Iterator[Proposal]:
     """Every proposal for a base plan, each once, in a fixed order.
 
-    Single-step base plans give single-step conflicts, and multi-step ones with each valid side step in front. Base
-    plans of several steps keep their own steps.
+    Each step of the base plan gives single-step conflicts. Conflicts of several steps keep the base plan's own steps
+    where it has several, or else get a valid side step in front.
     """
     around = Surroundings.of(base, facts, words)
     # Breaking two side steps can leave the same step: what they differed in is gone.
@@ -46,60 +51,124 @@ def propose(base: Plan, facts: SceneFacts, words: Vocabulary) -> Iterator[Propos
 
 
 def _proposals(base: Plan, around: Surroundings) -> Iterator[Proposal]:
-    main = base.steps[-1]
-    if len(base.steps) == 1:
-        for operators, compound in ((ATOMIC, False), (COMPOUND, True)):
-            for operator in operators:
-                for step in operator.edit(main, around):
-                    plan = Plan(steps=(step,))
-                    yield Proposal(plan=plan, operator=operator.name, family=operator.family, compound=compound)
-        leads: list[Step] = side_steps(around)
-    else:
-        leads = list(base.steps[:-1])
-    for lead in leads:
-        yield from _after(lead, main, around)
+    singly = one_by_one(base, around)
+    for step in base.steps:
+        for operator in ATOMIC:
+            yield from (_proposal((edited,), operator, compound=False) for edited in operator.edit(step, around))
+        for operator in COMPOUND:
+            yield from (_proposal((edited,), operator, compound=True) for edited in operator.edit(step, around))
+    if len(singly) > 1:
+        yield from _within(singly, around)
+        return
+    leads = side_steps(around)
+    random.Random(around.facts.task_id).shuffle(leads)  # reproducible, not secret
+    if leads:
+        yield from _after(leads, base.steps[-1], around)
 
 
-def _after(lead: Step, main: Step, around: Surroundings) -> Iterator[Proposal]:
-    """Conflicts of several steps: the lead valid and the main step broken, or both broken in one family."""
+def _proposal(steps: tuple[Step, ...], operator: Operator, *, compound: bool) -> Proposal:
+    return Proposal(plan=Plan(steps=steps), operator=operator.name, family=operator.family, compound=compound)
+
+
+def one_by_one(base: Plan, around: Surroundings) -> tuple[Step, ...]:
+    """The base plan's steps, with "both moka pots" taken as first the left one and then the right one."""
+    steps: list[Step] = []
+    for step in base.steps:
+        sides = [replace(step.object, count=None, ordinal=side) for side in ("left", "right")]
+        steps += [step] if step.object.count is None else [replace(step, object=one) for one in sides]
+    return tuple(steps)
+
+
+def _within(steps: tuple[Step, ...], around: Surroundings) -> Iterator[Proposal]:
+    """Conflicts in one of the base task's own steps, or in two of them in one family."""
+    for index, step in enumerate(steps):
+        for operator in ATOMIC:
+            for edited in operator.edit(step, around):
+                yield _proposal((*steps[:index], edited, *steps[index + 1 :]), operator, compound=False)
+    for (i, first), (j, second) in itertools.combinations(enumerate(steps), 2):
+        for one, other in itertools.product(ATOMIC, ATOMIC):
+            if one.family is other.family:
+                broken = list(one.edit(first, around))
+                for number, edited in enumerate(other.edit(second, around)):
+                    if broken:
+                        both = list(steps)
+                        both[i], both[j] = broken[number % len(broken)], edited
+                        yield _pair(tuple(both), one, other)
+
+
+def _after(leads: list[Step], main: Step, around: Surroundings) -> Iterator[Proposal]:
+    """Conflicts of two steps: the lead valid and the main step broken, or both broken in one family."""
+    turn = itertools.count()
     for operator in ATOMIC:
-        for step in operator.edit(main, around):
-            plan = Plan(steps=(lead, step))
-            yield Proposal(plan=plan, operator=operator.name, family=operator.family, compound=False)
-    for first in ATOMIC:
-        broken_leads = list(first.edit(lead, around))
-        for second in ATOMIC:
-            if broken_leads and second.family is first.family:
-                # Each broken main step meets one broken lead: all products would only repeat the same factors.
-                for number, step in enumerate(second.edit(main, around)):
-                    broken = broken_leads[number % len(broken_leads)]
-                    plan = Plan(steps=(broken, step))
-                    name = f"{first.name}&{second.name}"
-                    yield Proposal(plan=plan, operator=name, family=first.family, compound=True)
+        for edited in operator.edit(main, around):
+            for _ in range(min(LEADS_FOR_EACH, len(leads))):
+                lead = leads[next(turn) % len(leads)]
+                if not _again(lead, edited, around):
+                    yield _proposal((lead, edited), operator, compound=False)
+    for one, other in itertools.product(ATOMIC, ATOMIC):
+        if one.family is not other.family:
+            continue
+        broken = [edited for lead in leads for edited in one.edit(lead, around)]
+        random.Random(f"{around.facts.task_id}/{one.name}").shuffle(broken)
+        # Each broken main step meets one broken lead: all products would only repeat the same factors.
+        for number, edited in enumerate(other.edit(main, around)):
+            if broken and not _again(broken[number % len(broken)], edited, around):
+                yield _pair((broken[number % len(broken)], edited), one, other)
+
+
+def _again(lead: Step, main: Step, around: Surroundings) -> bool:
+    """Whether both steps are about one and the same object, which no person would ask for."""
+    return around.same(lead.object, main.object)
+
+
+def _pair(steps: tuple[Step, ...], one: Operator, other: Operator) -> Proposal:
+    return Proposal(plan=Plan(steps=steps), operator=f"{one.name}&{other.name}", family=one.family, compound=True)
 
 
 def side_steps(around: Surroundings) -> list[Step]:
-    """Steps that are valid in every initial state and leave the base task's own things alone."""
-    steps = []
-    for entity in around.wholes():
-        noun = around.word(entity).noun
-        index = around.facts.index(entity.name)
-        if entity.switches and noun not in around.busy and not around.facts.is_on[:, index].any():
-            steps.append(Step(verb=Verb.TURN_ON, object=Reference(noun=noun)))
-    steps += [
-        Step(verb=Verb.OPEN, object=drawer)
-        for drawer in around.drawers()
-        if drawer.of is not None and drawer.of.noun not in around.busy and drawer.noun not in around.busy
-    ]
-    steps += [
-        Step(verb=Verb.PUT, object=thing, relation=Relation.ON, destination=place)
-        for thing in around.movable()
-        for place in around.surfaces()
-        if not around.busy & {thing.noun, place.noun} and thing != place and _steady(thing.noun, place.noun)
-    ]
+    """Steps that are valid in every initial state and leave the base task's own things where they are."""
+    main = around.base.steps[-1]
+    verb = main.verb if main.verb in PLACING else Verb.PUT
+    steps = [*_switches(around), *(_open(drawer) for drawer in around.shut_drawers() if not around.is_busy(drawer))]
+    things = [r for e, r in around.wholes() if e.movable and not around.is_loaded(e) and not around.is_busy(r)]
+    for thing in things:
+        places: list[tuple[Relation, Reference]] = [
+            (Relation.ON, place) for place in around.free_surfaces() if not around.is_busy(place)
+        ]
+        into = main.destination if main.relation is Relation.IN else None
+        if into is not None and around.fits(thing, into) and into.ordinal is None:
+            places.append((Relation.IN, into))
+        places += [(Relation.NEXT_TO, place) for place in around.landmarks() if _stays(place, around)]
+        places += [(Relation.IN, place) for place in around.compartments() if around.fits(thing, place)]
+        steps += [
+            Step(verb=verb, object=thing, relation=relation, destination=place)
+            for relation, place in places
+            if not around.same(thing, place) and _steady(thing.noun, place.noun, relation)
+        ]
     return steps
 
 
-def _steady(thing: str, place: str) -> bool:
-    """A wine rack is for bottles; everything else would slide off its slant."""
-    return place != "rack" or thing == "wine bottle"
+def _open(thing: Reference) -> Step:
+    return Step(verb=Verb.OPEN, object=thing)
+
+
+def _switches(around: Surroundings) -> Iterator[Step]:
+    for entity, thing in around.wholes():
+        if entity.switches and not around.is_busy(thing):
+            lit = around.facts.is_on[:, around.facts.index(entity.name)]
+            if not lit.any():
+                yield Step(verb=Verb.TURN_ON, object=thing)
+            elif lit.all():
+                yield Step(verb=Verb.TURN_OFF, object=thing)
+
+
+def _stays(place: Reference, around: Surroundings) -> bool:
+    """Whether something can be put beside it without touching what the base task is about."""
+    return place in around.fixed() or not around.is_busy(place)
+
+
+def _steady(thing: str, place: str, relation: Relation) -> bool:
+    """A wine rack is for bottles: everything else would slide off its slant; nothing steady stands on a box or dish."""
+    if relation is not Relation.ON:
+        return True
+    return thing == "wine bottle" if place == "rack" else place not in ("cookie box", "ramekin")

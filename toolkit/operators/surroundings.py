@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..facts import Entity, SceneFacts
-from ..plan import Plan, Reference
+from ..plan import Claim, Plan, Reference, Step
 from ..vocabulary import Vocabulary, Word
+
+ROW = {0: "top", 1: "middle", 2: "bottom"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,111 +18,186 @@ class Surroundings:
     Attributes:
         facts: The scene's facts.
         words: The vocabulary.
-        busy: Nouns that the base task itself is about.
+        base: The base task's plan.
+        busy: Names of the entities that the base task itself is about.
     """
 
     facts: SceneFacts
     words: Vocabulary
+    base: Plan
     busy: frozenset[str]
 
     @staticmethod
     def of(base: Plan, facts: SceneFacts, words: Vocabulary) -> Surroundings:
         """The surroundings of a base task's plan."""
-        return Surroundings(facts=facts, words=words, busy=frozenset(reference.noun for reference in base.references()))
+        around = Surroundings(facts=facts, words=words, base=base, busy=frozenset())
+        busy = frozenset().union(*(around.meant(reference) for reference in base.references()))
+        return Surroundings(facts=facts, words=words, base=base, busy=busy)
 
     def word(self, entity: Entity) -> Word:
         """The word for an entity."""
         return self.words.word(entity.category)
 
-    def wholes(self) -> list[Entity]:
-        """Things that are not parts, in the scene's order, each kind once."""
-        kinds: dict[str, Entity] = {}
+    def meant(self, reference: Reference) -> frozenset[str]:
+        """Names of the entities that a noun phrase could mean, whichever side or drawer it says."""
+        bearers = [entity for entity in self.facts.entities if reference.noun in self.word(entity).names]
+        if reference.adjective is not None:  # what it is the very name of comes before what merely shows the colour
+            called = [entity for entity in bearers if reference.adjective in self.word(entity).adjectives]
+            bearers = called or [e for e in bearers if reference.adjective in self.word(e).colours_seen]
+        return frozenset(
+            entity.name
+            for entity in bearers
+            if (reference.ordinal is None) == (entity.part_of is None or reference.noun != self.word(entity).noun)
+        ) | (self.meant(reference.of) if reference.of else frozenset())
+
+    def same(self, a: Reference, b: Reference) -> bool:
+        """Whether two noun phrases could mean one thing; of left and right ones, only the same."""
+        if a.ordinal and b.ordinal and a.ordinal != b.ordinal:
+            return False
+        return bool(self.meant(a) & self.meant(b))
+
+    def is_busy(self, reference: Reference) -> bool:
+        """Whether the base task itself is about it."""
+        return bool(self.meant(reference) & self.busy)
+
+    def base_claims(self) -> frozenset[Claim]:
+        """What the base task itself presupposes about places."""
+        return frozenset(claim for reference in self.base.references() for claim in reference.claims)
+
+    def wholes(self) -> list[tuple[Entity, Reference]]:
+        """Things that are not parts and can be told apart from all others, with what to call them."""
+        found = []
         for entity in self.facts.entities:
-            if entity.part_of is None:
-                kinds.setdefault(entity.category, entity)
-        return list(kinds.values())
+            reference = self._call(entity) if entity.part_of is None else None
+            if reference is not None:
+                found.append((entity, reference))
+        return found
+
+    def _call(self, entity: Entity) -> Reference | None:
+        """What to call a thing, or None where words fail: of two bowls neither is "the bowl"."""
+        word = self.word(entity)
+        twins = [e for e in self.facts.entities if e.category == entity.category and e.part_of is None]
+        others = any(self.word(e).noun == word.noun and e.category != entity.category for e in self.facts.entities)
+        adjective = word.adjective if others else None
+        if len(twins) == 1:
+            return Reference(noun=word.noun, adjective=adjective)
+        sides_matter = any(reference.ordinal in ("left", "right") for reference in self.base.references())
+        if len(twins) != 2 or not sides_matter:
+            return None
+        left = min(twins, key=lambda e: float(self.facts.position_m[0, self.facts.index(e.name), 1]))
+        return Reference(noun=word.noun, adjective=adjective, ordinal="left" if entity is left else "right")
 
     def movable(self) -> list[Reference]:
         """Things that can be picked up or pushed."""
-        return [Reference(noun=self.word(entity).noun) for entity in self.wholes() if entity.movable]
+        return [reference for entity, reference in self.wholes() if entity.movable]
 
     def fixed(self) -> list[Reference]:
-        """Things that cannot be moved."""
-        return [Reference(noun=self.word(entity).noun) for entity in self.wholes() if not entity.movable]
+        """Things that cannot be moved; the table is none that a task is about."""
+        return [r for entity, r in self.wholes() if not entity.movable and not self.word(entity).scenery]
+
+    def scenery(self) -> list[Reference]:
+        """The table, where there is one."""
+        return [reference for entity, reference in self.wholes() if self.word(entity).scenery]
+
+    def landmarks(self) -> list[Reference]:
+        """Things that a place can be told by."""
+        return [*self.movable(), *self.fixed()]
 
     def surfaces(self) -> list[Reference]:
         """Things that one would put something onto."""
-        return [Reference(noun=self.word(entity).noun) for entity in self.wholes() if self.word(entity).surface]
+        return [reference for entity, reference in self.wholes() if self.word(entity).surface]
+
+    def free_surfaces(self) -> list[Reference]:
+        """Surfaces on which nothing stands at the start."""
+        return [r for entity, r in self.wholes() if self.word(entity).surface and not self.is_loaded(entity)]
+
+    def is_loaded(self, entity: Entity) -> bool:
+        """Whether something rests on it, or on a part of it, in some state."""
+        owned = [i for i, other in enumerate(self.facts.entities) if entity.name in (other.name, other.part_of)]
+        return bool(self.facts.on[:, :, owned].any())
 
     def drawers(self) -> list[Reference]:
         """Drawers, from the top, each with its cabinet."""
-        ordinals = {0: "top", 1: "middle", 2: "bottom"}
+        return [reference for _, reference in self._parts() if reference.ordinal in ROW.values()]
+
+    def shut_drawers(self) -> list[Reference]:
+        """Drawers that are shut in every state."""
+        return [r for e, r in self._parts() if e.opens and not self.facts.is_open[:, self.facts.index(e.name)].any()]
+
+    def compartments(self) -> list[Reference]:
+        """Compartments, each with its caddy."""
+        return [reference for entity, reference in self._parts() if entity.side is not None]
+
+    def _parts(self) -> list[tuple[Entity, Reference]]:
         by_name = {entity.name: entity for entity in self.facts.entities}
-        return [
-            Reference(
-                noun=self.word(entity).noun,
-                ordinal=ordinals[entity.rank],
-                of=Reference(noun=self.word(by_name[entity.part_of]).noun),
-            )
-            for entity in self.facts.entities
-            if entity.part_of is not None and entity.rank in ordinals and entity.row_length == len(ordinals)
-        ]
+        found = []
+        for entity in self.facts.entities:
+            row = ROW.get(entity.rank) if entity.rank is not None and entity.row_length == len(ROW) else None
+            ordinal = entity.side or row
+            whole = self._call(by_name[entity.part_of]) if entity.part_of else None
+            if ordinal and whole:
+                found.append((entity, Reference(noun=self.word(entity).noun, ordinal=ordinal, of=whole)))
+        return found
 
     def whole_of(self, part: Reference) -> Reference | None:
         """What a part belongs to, also where its phrase leaves that out ("the top drawer")."""
         if part.of is not None or part.ordinal is None:
             return part.of
-        return next((drawer.of for drawer in self.drawers()), None)
+        parts = [reference for _, reference in self._parts() if reference.noun == part.noun]
+        return next((reference.of for reference in parts), None)
 
-    def without_opening(self) -> list[Reference]:
-        """Movable vessels that have no opening, such as a corked bottle."""
-        return [
-            Reference(noun=self.word(entity).noun)
-            for entity in self.wholes()
-            if entity.movable and entity.opening_m is None and "vessel" in self.word(entity).also
-        ]
+    def closed(self) -> list[Reference]:
+        """Movable containers that have no opening, such as a corked bottle or a carton."""
+        return [r for e, r in self.wholes() if e.movable and e.opening_m is None and self.word(e).opens_in_life]
 
     def hollows(self) -> list[Reference]:
-        """Movable things with an opening."""
-        return [Reference(noun=self.word(e).noun) for e in self.wholes() if e.movable and e.opening_m is not None]
+        """Things with an opening of their own, parts aside."""
+        return [
+            r
+            for e, r in self.wholes()
+            if e.opening_m is not None and not any(part.part_of == e.name for part in self.facts.entities)
+        ]
 
     def fits(self, thing: Reference, place: Reference) -> bool:
-        """Whether the thing would go into the place's opening, turned as it likes; a drawer holds anything."""
-        sizes = {self.word(entity).noun: sorted(entity.size_m) for entity in self.wholes()}
-        openings = {self.word(entity).noun: entity.opening_m for entity in self.wholes()}
-        opening = openings.get(place.noun)
-        if thing.noun not in sizes or opening is None:
-            return place.ordinal is not None
-        return sizes[thing.noun][0] <= opening[1] and sizes[thing.noun][1] <= opening[0]
+        """Whether the thing would go into the place's opening, turned as it likes, with a little room to spare."""
+        sizes = [sorted(e.size_m) for e, r in self.wholes() if r == thing]
+        openings = [e.opening_m for e, r in [*self.wholes(), *self._parts()] if r.bare == place.bare]
+        if not sizes or not openings or openings[0] is None:
+            return False
+        width, depth = openings[0]
+        return sizes[0][0] + 0.01 <= depth and sizes[0][1] + 0.01 <= width
 
     def lies_flat(self, thing: Reference) -> bool:
         """Whether something could be lying on top of the thing: it is not taller than it is wide."""
-        return any(e.size_m[2] <= max(e.size_m[:2]) for e in self.wholes() if self.word(e).noun == thing.noun)
+        boxes = [self.facts.box_m[0, self.facts.index(name)] for name in self.meant(thing)]
+        return any(high[2] - low[2] <= max(high[:2] - low[:2]) for low, high in boxes)
 
     def unopenable(self) -> list[Reference]:
         """Things that open neither in the simulator nor in daily life."""
         return [
-            Reference(noun=self.word(entity).noun)
-            for entity in self.wholes()
-            if not entity.opens and not self.word(entity).opens_in_life
+            r for e, r in self.wholes() if not e.opens and not self.word(e).opens_in_life and not self.word(e).scenery
         ]
 
     def unswitchable(self) -> list[Reference]:
         """Things without a switch."""
-        return [Reference(noun=self.word(entity).noun) for entity in self.wholes() if not entity.switches]
+        return [r for e, r in self.wholes() if not e.switches and not self.word(e).switches_in_life]
 
     def absent(self, *roles: str) -> list[Reference]:
         """Everyday things of the given roles that the scene does not hold under any name."""
         present = frozenset().union(*(self.word(entity).names for entity in self.facts.entities))
+        present |= self.words.backdrop(self.facts.workspace)
         return [
             Reference(noun=word.noun)
             for word in self.words.absent.values()
             if word.role in roles and not word.names & present
         ]
 
-    def countable(self, noun: str) -> bool:
-        """Whether one would say "two of them" or "the red one"."""
-        return all(self.word(entity).countable for entity in self.facts.entities if noun in self.word(entity).names)
+    def countable(self, reference: Reference) -> str | None:
+        """The noun under which one would say "two of them" or "the red one" of this thing; None without one."""
+        kinds = [self.word(e) for e in self.facts.entities if e.name in self.meant(reference)]
+        if all(word.countable for word in kinds):
+            return reference.noun
+        return kinds[0].count_noun if len({word.noun for word in kinds}) == 1 else None
 
     def unseen_colours(self, noun: str) -> list[str]:
         """Colours that nothing of that name shows."""
@@ -132,3 +209,8 @@ class Surroundings:
             )
         )
         return [colour for colour in self.words.colours if colour not in seen]
+
+    def about(self, step: Step, reference: Reference) -> bool:
+        """Whether the step itself is about it: a conflict should hit what the task needs."""
+        parts = (step.object, step.object.of, step.destination, step.destination.of if step.destination else None)
+        return any(self.same(part, reference) for part in parts if part is not None)

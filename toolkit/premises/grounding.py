@@ -7,11 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from ..facts import Entity, SceneFacts
 from ..plan import Plan, Reference
 from ..records import Family
 from ..vocabulary import Vocabulary
 from .finding import Finding
+
+SIDE_BY_SIDE_M = 0.08
+"""Of two things one is the left one where their middles are this far apart from left to right."""
 
 
 def named(reference: Reference, facts: SceneFacts, words: Vocabulary) -> list[int]:
@@ -26,11 +31,35 @@ def named(reference: Reference, facts: SceneFacts, words: Vocabulary) -> list[in
 
 def candidates(reference: Reference, facts: SceneFacts, words: Vocabulary) -> list[int]:
     """Entities that the noun phrase could mean, its claims aside."""
-    return [
-        i
-        for i in named(reference, facts, words)
-        if _has_adjective(facts.entities[i], reference, words) and _has_ordinal(facts.entities[i], reference, words)
-    ]
+    return _in_place(reference, _described(reference, named(reference, facts, words), facts, words), facts, words)
+
+
+def _described(reference: Reference, found: list[int], facts: SceneFacts, words: Vocabulary) -> list[int]:
+    """Those that the adjective fits: those that it is the very name of, or else those that show the colour."""
+    if reference.adjective is None:
+        return found
+    called = [i for i in found if reference.adjective in words.word(facts.entities[i].category).adjectives]
+    return called or [i for i in found if reference.adjective in words.word(facts.entities[i].category).colours_seen]
+
+
+def _in_place(reference: Reference, found: list[int], facts: SceneFacts, words: Vocabulary) -> list[int]:
+    """Those that the ordinal fits: in a row, a side of a whole, or the left or right one of two."""
+    if reference.ordinal is None:
+        return found
+    if reference.ordinal in words.sides:
+        sided = [i for i in found if facts.entities[i].side == reference.ordinal]
+        return sided or _left_or_right(reference.ordinal, found, facts)
+    return [i for i in found if _has_ordinal(facts.entities[i], reference.ordinal, words)]
+
+
+def _left_or_right(side: str, found: list[int], facts: SceneFacts) -> list[int]:
+    """The one of two that is further to the side (right is +y) in every state, by a margin."""
+    if len(found) != 2 or side not in ("left", "right"):
+        return []
+    left, right = sorted(found, key=lambda i: float(facts.position_m[0, i, 1]))
+    if np.min(facts.position_m[:, right, 1] - facts.position_m[:, left, 1]) < SIDE_BY_SIDE_M:
+        return []
+    return [left if side == "left" else right]
 
 
 def phrase(reference: Reference) -> str:
@@ -42,65 +71,91 @@ def phrase(reference: Reference) -> str:
 
 def grounding_findings(plan: Plan, facts: SceneFacts, words: Vocabulary) -> Iterator[Finding]:
     """Findings about every noun phrase of the plan."""
+    mentioned: set[Reference] = set()
     for reference in plan.references():
-        yield from _reference_findings(reference, facts, words)
+        # A claim once made picks out the thing for the rest of the sentence: "... without moving the bowl".
+        told_apart = reference.bare in mentioned
+        yield from _reference_findings(reference, facts, words, told_apart=told_apart)
+        if reference.claims:
+            mentioned.add(reference.bare)
 
 
-def _reference_findings(reference: Reference, facts: SceneFacts, words: Vocabulary) -> Iterator[Finding]:
-    states = len(facts.init_states)
+def _reference_findings(
+    reference: Reference, facts: SceneFacts, words: Vocabulary, *, told_apart: bool
+) -> Iterator[Finding]:
+    states, backdrop = len(facts.init_states), words.backdrop(facts.workspace)
     if reference.of is not None and not named(reference.of, facts, words):
         return  # the whole is reported itself
     found = named(reference, facts, words)
+    sure = words.knows(reference.noun) and not words.names_of(reference.noun) & backdrop
     if not found:
         whole = f" of the {reference.of.noun}" if reference.of else ""
+        sure = sure or (words.knows(reference.noun) and reference.of is not None)
         yield Finding(
             family=Family.GROUNDING,
             premise=f"exists({phrase(Reference(noun=reference.noun, of=reference.of))})",
             expected=f"a {reference.noun}{whole} in the scene",
             observed=f"none under any of the names {_listed(words.names_of(reference.noun))}; "
             f"the scene holds {_listed(_nouns(facts, words))}",
-            violated=states if words.knows(reference.noun) else 0,
-            unclear=0 if words.knows(reference.noun) else states,
+            violated=states if sure else 0,
+            unclear=0 if sure else states,
             states=states,
         )
         return
-    if not any(_has_adjective(facts.entities[i], reference, words) for i in found):
+    described = _described(reference, found, facts, words)
+    if not described:
         seen = frozenset().union(*(words.word(facts.entities[i].category).colours_seen for i in found))
+        sure = sure and reference.adjective in words.colours
         yield Finding(
             family=Family.GROUNDING,
             premise=f"colour({reference.noun}, {reference.adjective})",
             expected=f"a {reference.adjective} {reference.noun} in the scene",
             observed=f"the {reference.noun} shows only {_listed(seen)}",
-            violated=states if reference.adjective in words.colours else 0,
-            unclear=0 if reference.adjective in words.colours else states,
+            violated=states if sure else 0,
+            unclear=0 if sure else states,
             states=states,
         )
-    in_row = [i for i in found if _has_ordinal(facts.entities[i], reference, words)]
-    if not in_row:
-        length = max((facts.entities[i].row_length or 1) for i in found)
-        yield Finding(
-            family=Family.GROUNDING,
-            premise=f"exists({phrase(Reference(noun=reference.noun, ordinal=reference.ordinal, of=reference.of))})",
-            expected=f"a {reference.ordinal} {reference.noun}",
-            observed=f"there are {length} {reference.noun}s in the row",
-            violated=states,
-            states=states,
-        )
+        if reference.count is not None:
+            yield from _number_findings(reference, len(found), states, sure=sure, told_apart=told_apart)
         return
-    yield from _number_findings(reference, len(in_row), states)
+    in_row = _in_place(reference, described, facts, words)
+    if not in_row:
+        yield _missing_part(reference, described, facts, words)
+        return
+    yield from _number_findings(reference, len(in_row), states, sure=sure, told_apart=told_apart)
 
 
-def _number_findings(reference: Reference, available: int, states: int) -> Iterator[Finding]:
+def _missing_part(reference: Reference, found: list[int], facts: SceneFacts, words: Vocabulary) -> Finding:
+    states = len(facts.init_states)
+    sides = [entity.side for entity in facts.entities if entity.side and entity.category == reference.noun]
+    length = max((facts.entities[i].row_length or 1) for i in found)
+    return Finding(
+        family=Family.GROUNDING,
+        premise=f"exists({phrase(Reference(noun=reference.noun, ordinal=reference.ordinal, of=reference.of))})",
+        expected=f"a {reference.ordinal} {reference.noun}",
+        observed=f"the {reference.noun}s are {', '.join(sides)}"
+        if sides
+        else f"there {'is' if length == 1 else 'are'} {length} {reference.noun}{'' if length == 1 else 's'} in the row",
+        violated=0 if reference.ordinal in words.sides else states,
+        unclear=states if reference.ordinal in words.sides else 0,
+        states=states,
+    )
+
+
+def _number_findings(
+    reference: Reference, available: int, states: int, *, sure: bool, told_apart: bool
+) -> Iterator[Finding]:
     if reference.count is not None and available < reference.count:
         yield Finding(
             family=Family.GROUNDING,
             premise=f"count({reference.noun}, {reference.count})",
             expected=f"{reference.count} {reference.noun}s in the scene",
             observed=f"there {'is' if available == 1 else 'are'} {available}",
-            violated=states,
+            violated=states if sure else 0,
+            unclear=0 if sure else states,
             states=states,
         )
-    if reference.count is None and not reference.claims and available > 1:
+    if reference.count is None and not reference.claims and not told_apart and available > 1:
         yield Finding(
             family=Family.GROUNDING,
             premise=f"unique({phrase(reference)})",
@@ -112,17 +167,10 @@ def _number_findings(reference: Reference, available: int, states: int) -> Itera
         )
 
 
-def _has_adjective(entity: Entity, reference: Reference, words: Vocabulary) -> bool:
-    word = words.word(entity.category)
-    return reference.adjective is None or reference.adjective in word.adjectives | word.colours_seen
-
-
-def _has_ordinal(entity: Entity, reference: Reference, words: Vocabulary) -> bool:
-    if reference.ordinal is None:
-        return True
+def _has_ordinal(entity: Entity, word: str, words: Vocabulary) -> bool:
     if entity.rank is None or entity.row_length is None:
         return False
-    ordinal = words.ordinals[reference.ordinal]
+    ordinal = words.ordinals[word]
     if ordinal.row_length is not None and ordinal.row_length != entity.row_length:
         return False
     return entity.rank == (ordinal.rank if ordinal.rank >= 0 else entity.row_length + ordinal.rank)

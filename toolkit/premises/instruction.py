@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts import SceneFacts
-from ..plan import Constraint, Demand, Plan, Reference, Relation, Step, Verb
+from ..plan import PLACING, Constraint, Demand, Plan, Reference, Relation, Step, Verb
 from ..records import Family
 from ..vocabulary import Vocabulary
 from .finding import Finding
@@ -26,6 +26,7 @@ STATE_KEPT = {
 }
 OPPOSITE = {"open": "closed", "closed": "open", "on": "off", "off": "on"}
 HOLDS_THINGS = (Relation.ON, Relation.IN)
+OUTSIDE = (Relation.NEXT_TO, Relation.UNDER)
 
 BRIDGING_MARGIN_M = 0.04
 """A thing cannot lie on two fixed places at once where the gap between them exceeds its length by at least this."""
@@ -38,6 +39,15 @@ def instruction_findings(plan: Plan, facts: SceneFacts, words: Vocabulary) -> It
     """Findings about every constraint that contradicts a step."""
     states = len(facts.init_states)
     for step in plan.steps:
+        if _goes_to_itself(step):
+            yield Finding(
+                family=Family.INSTRUCTION,
+                premise=f"distinct({phrase(step.object)}, destination)",
+                expected="a destination other than the thing itself",
+                observed=f"the {step.object.noun} is to be brought to itself",
+                violated=states,
+                states=states,
+            )
         for constraint in step.constraints:
             for index, other in enumerate(plan.steps):
                 reason = _contradiction(constraint, other, last_for_object=_is_last_move(plan, index))
@@ -53,6 +63,10 @@ def instruction_findings(plan: Plan, facts: SceneFacts, words: Vocabulary) -> It
                         states=states,
                     )
                     break
+
+
+def _goes_to_itself(step: Step) -> bool:
+    return step.destination is not None and step.destination.bare == step.object.bare
 
 
 def effect(step: Step) -> str:
@@ -75,11 +89,13 @@ def _has_a_way_out(constraint: Constraint, step: Step, facts: SceneFacts, words:
     there = named(step.destination, facts, words)
     match constraint.demand:
         case Demand.PICK_UP_AFTER:
+            if step.relation not in HOLDS_THINGS:
+                return True  # beside something it can be slid, and picked up afterwards
             flat = all(facts.entities[place].size_m[2] < SLIDING_HEIGHT_M for place in there)
             return flat and bool(there) and step.relation is Relation.ON
         case Demand.ONLY_AT:
             return any(_carries(other, facts, words) for other in named(constraint.subject, facts, words))
-        case Demand.ALSO_AT if constraint.landmark is not None:
+        case Demand.ALSO_AT if constraint.landmark is not None and constraint.landmark.bare != step.destination.bare:
             return _spans(step.object, there, named(constraint.landmark, facts, words), facts, words)
     return False
 
@@ -113,7 +129,9 @@ def _contradiction(constraint: Constraint, step: Step, *, last_for_object: bool)
     match constraint.demand:
         case Demand.STAY if subject == obj:
             return f"the {obj.noun} must be moved, and must not be moved"
-        case Demand.PICK_UP_AFTER if subject == obj and step.verb is Verb.PUT:
+        case Demand.NOT_LIFTED if subject == obj and step.verb is Verb.PLACE:
+            return f"the {obj.noun} must be picked up, and must never be picked up"
+        case Demand.PICK_UP_AFTER if subject == obj and step.verb in PLACING:
             return f"the {obj.noun} must be picked up before it can be put anywhere, and only after it has been"
     if not last_for_object:
         return None
@@ -127,6 +145,9 @@ def _end_contradiction(constraint: Constraint, step: Step, obj: Reference, desti
     match constraint.demand:
         case Demand.EMPTY if subject == destination and step.relation in HOLDS_THINGS:
             return f"at the end the {obj.noun} is {step.relation} the {destination.noun}, and nothing is"
+        case Demand.ALSO_AT if subject == obj and landmark == destination:
+            if step.relation in HOLDS_THINGS and constraint.relation in OUTSIDE:
+                return f"the {obj.noun} is {step.relation} the {destination.noun}, and {constraint.relation} it"
         case Demand.ALSO_AT if subject == obj and landmark is not None and not _nested(landmark, destination):
             return f"at the end the {obj.noun} is in two places, at the {destination.noun} and at the {landmark.noun}"
         case Demand.NOT_AT if subject == obj and same_place:
@@ -142,7 +163,8 @@ def _state_contradiction(constraint: Constraint, step: Step) -> str | None:
     kept = STATE_KEPT.get(constraint.demand)
     after = STATE_AFTER[step.verb]
     slides = step.verb in (Verb.OPEN, Verb.CLOSE)
-    if constraint.demand is Demand.STAY and slides and constraint.subject.bare == step.object.bare:
+    drawer = step.object.ordinal is not None  # a door moves, but what it belongs to stays where it is
+    if constraint.demand is Demand.STAY and slides and drawer and constraint.subject.bare == step.object.bare:
         return f"the {step.object.noun} must move to become {after}, and must not be moved"
     if kept == OPPOSITE[after] and constraint.subject.bare == step.object.bare:
         return f"the {step.object.noun} must become {after}, and must stay {kept}"

@@ -9,14 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts import Entity, SceneFacts
-from ..plan import Plan, Reference, Relation, Step, Verb
+from ..plan import MOVING, Plan, Reference, Relation, Step, Verb
 from ..records import Family
-from ..vocabulary import Vocabulary
+from ..vocabulary import Vocabulary, Word
 from .finding import Finding
 from .grounding import candidates, phrase
 
 FIT_MARGIN_M = 0.01
 """A thing is too large for an opening only where it is larger by at least this much, however it is turned."""
+
+
+FAR_TOO_WIDE = 2.0
+"""Or where it is no thin sheet and the second of its extents is this many times the opening's width."""
+
+MOST_ROOM_M = 0.03
+"""Under what has more room than this beneath it, something flexible or thin might be wedged after all."""
 
 
 def physical_findings(plan: Plan, facts: SceneFacts, words: Vocabulary) -> Iterator[Finding]:
@@ -43,8 +50,9 @@ def _step_findings(step: Step, facts: SceneFacts, words: Vocabulary) -> Iterator
                 yield _finding(
                     states, f"switches({phrase(step.object)})", f"a switch of the {noun}",
                     f"nothing on the {noun} turns on or off in the simulator",
+                    certain=not any(words.word(thing.category).switches_in_life for thing in things),
                 )  # fmt: skip
-        case Verb.PUT | Verb.PUSH:
+        case verb if verb in MOVING:
             yield from _move_findings(step, things, facts, words)
 
 
@@ -55,13 +63,36 @@ def _move_findings(step: Step, things: list[Entity], facts: SceneFacts, words: V
             states, f"movable({phrase(step.object)})", f"a {step.object.noun} that can be moved",
             f"the {step.object.noun} is fixed in place: it has no free joint",
         )  # fmt: skip
-    if step.destination is None or step.relation is not Relation.IN:
+    if step.destination is None or step.destination.bare == step.object.bare:
         return
     places = _entities(step.destination, facts, words)
     for place in places[:1]:
-        opening = place.opening_m or _opening_of_parts(place, facts)
         for thing in things[:1]:
-            yield from _fit_findings(step, thing, opening, states, surface=words.word(place.category).surface)
+            if step.relation is Relation.IN:
+                opening = place.opening_m or _opening_of_parts(place, facts)
+                if opening is None:
+                    yield from _closed_findings(step, thing, place, words.word(place.category), states)
+                else:
+                    yield from _fit_findings(step, thing, opening, states)
+            if step.relation is Relation.UNDER:
+                yield from _under_findings(step, thing, place, words.word(place.category), states)
+
+
+def _under_findings(step: Step, thing: Entity, place: Entity, word: Word, states: int) -> Iterator[Finding]:
+    """Under something fixed goes only what is lower than the room there; what can be lifted, or a table, has room."""
+    assert step.destination is not None
+    if place.movable or place.room_under_m is None or word.stands_open:
+        return
+    lacking = min(thing.size_m) - place.room_under_m
+    if lacking <= 0.0:
+        return
+    where = step.destination.noun
+    yield _finding(
+        states, f"room_under({phrase(step.destination)})", f"room under the {where} for the {step.object.noun}",
+        f"the {where} is fixed in place with at most {100.0 * place.room_under_m:.1f} cm of room under most of it, "
+        f"the {step.object.noun} is {100.0 * min(thing.size_m):.1f} cm at its thinnest",
+        margin=lacking, certain=lacking >= FIT_MARGIN_M and place.room_under_m <= MOST_ROOM_M,
+    )  # fmt: skip
 
 
 def _opening_of_parts(whole: Entity, facts: SceneFacts) -> tuple[float, float] | None:
@@ -69,31 +100,47 @@ def _opening_of_parts(whole: Entity, facts: SceneFacts) -> tuple[float, float] |
     return max((e.opening_m for e in facts.entities if e.part_of == whole.name and e.opening_m), default=None)
 
 
-def _fit_findings(
-    step: Step, thing: Entity, opening: tuple[float, float] | None, states: int, *, surface: bool
-) -> Iterator[Finding]:
+def _closed_findings(step: Step, thing: Entity, place: Entity, word: Word, states: int) -> Iterator[Finding]:
+    """What has no opening holds nothing; what could be opened in daily life holds at most what is smaller than it."""
+    assert step.destination is not None
+    what, where = step.object.noun, step.destination.noun
+    slim, mid, long = sorted(thing.size_m)
+    place_slim, place_mid, place_long = sorted(place.size_m)
+    excess = slim - min(place_slim, word.mouth_m or place_slim)
+    # A premise about the place alone: two things that should go in there miss the same opening.
+    yield _finding(
+        states, f"opening({phrase(step.destination)})", f"an opening in the {where} for the {what}",
+        f"the {where} has no opening; the {what} measures {_centimetres(slim, mid)} at its slimmest",
+        margin=slim, certain=not word.surface and (not word.opens_in_life or excess >= FIT_MARGIN_M),
+    )  # fmt: skip
+    larger = min(slim - place_slim, mid - place_mid, long - place_long)
+    if larger >= FIT_MARGIN_M:
+        yield _finding(
+            states, f"smaller({phrase(step.object)}, {phrase(step.destination)})",
+            f"a {what} smaller than the {where}",
+            f"the {what} is larger in every direction: {_centimetres(slim, mid, long)} "
+            f"against {_centimetres(place_slim, place_mid, place_long)}", margin=larger,
+        )  # fmt: skip
+
+
+def _fit_findings(step: Step, thing: Entity, opening: tuple[float, float], states: int) -> Iterator[Finding]:
     """To pass an opening of sides w >= d, two of a thing's three extents must fit: the smallest two."""
     assert step.destination is not None
     what, where = step.object.noun, step.destination.noun
     smallest, middle, _ = sorted(thing.size_m)
-    if opening is None:  # a premise about the place alone: two things that should go in there miss the same opening
-        yield _finding(
-            states, f"opening({phrase(step.destination)})", f"an opening in the {where} for the {what}",
-            f"the {where} has no opening; the {what} measures {_centimetres(smallest, middle)} at its slimmest",
-            margin=smallest, certain=not surface,
-        )  # fmt: skip
-        return
     width, depth = opening
     excess = max(smallest - depth, middle - width)
     if excess <= -FIT_MARGIN_M:
         return
+    # What fits on edge, or nearly, could be said to be in there while most of it sticks out.
+    certain = smallest - depth >= FIT_MARGIN_M or (middle >= FAR_TOO_WIDE * width and smallest >= 0.5 * depth)
     observed = (
         f"the opening of the {where} is {_centimetres(depth, width)}, "
         f"the {what} {_centimetres(smallest, middle)} at its slimmest"
     )
     yield _finding(
         states, f"fits({phrase(step.object)}, {phrase(step.destination)})",
-        f"an opening in the {where} for the {what}", observed, margin=excess, certain=excess >= FIT_MARGIN_M,
+        f"an opening in the {where} for the {what}", observed, margin=excess, certain=certain,
     )  # fmt: skip
 
 
@@ -116,5 +163,5 @@ def _finding(
     )
 
 
-def _centimetres(short_m: float, long_m: float) -> str:
-    return f"{100.0 * short_m:.1f} x {100.0 * long_m:.1f} cm"
+def _centimetres(*lengths_m: float) -> str:
+    return " x ".join(f"{100.0 * length:.1f}" for length in lengths_m) + " cm"

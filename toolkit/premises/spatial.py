@@ -31,6 +31,14 @@ FAR_APART_M = 0.20
 
 TRUE, UNCLEAR, FALSE = 1, 0, -1
 
+DIRECTIONS = {
+    Relation.IN_FRONT_OF: (0, 1),
+    Relation.BEHIND: (0, -1),
+    Relation.RIGHT_OF: (1, 1),
+    Relation.LEFT_OF: (1, -1),
+}
+"""Axis and sign of each direction in the world, as the viewer of the agentview camera sees it."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Judgement:
@@ -99,6 +107,10 @@ def _observed(relation: Relation, off_m: float) -> str:
         return f"at least {centimetres} more lies between them than between neighbours ({100 * NEXT_TO_M:.0f} cm)"
     if relation is Relation.BETWEEN:
         return f"at least {centimetres} off the space between them"
+    if relation in DIRECTIONS:
+        return f"on the other side, with at least {centimetres} between them, seen from the camera"
+    if relation is Relation.AT_CENTER:
+        return f"at least {centimetres} outside of the middle fifth"
     return f"at least {centimetres} apart from there"
 
 
@@ -115,8 +127,10 @@ def _judge(relation: Relation, subject: int, landmarks: tuple[int, ...], facts: 
             gap = facts.horizontal_gap_m(subject, landmarks[0])
             truth = np.where(gap <= NEXT_TO_M, TRUE, np.where(gap >= FAR_APART_M, FALSE, UNCLEAR))
             return _Judgement(truth, np.maximum(0.0, gap - NEXT_TO_M))
-        case Relation.IN_FRONT_OF:
-            return _in_front_of(subject, landmarks[0], facts)
+        case Relation.IN_FRONT_OF | Relation.BEHIND | Relation.LEFT_OF | Relation.RIGHT_OF:
+            return _towards(relation, subject, landmarks[0], facts)
+        case Relation.AT_CENTER:
+            return _at_center(subject, landmarks[0], facts)
         case Relation.BETWEEN:
             return _between(subject, landmarks[0], landmarks[1], facts)
 
@@ -137,11 +151,27 @@ def _inside(subject: int, landmark: int, facts: SceneFacts) -> _Judgement:
     return _by_contact(facts.inside[:, subject, landmark], np.where(shut, outside, facts.gap_m(subject, landmark)))
 
 
-def _in_front_of(subject: int, landmark: int, facts: SceneFacts) -> _Judgement:
-    """In LIBERO's viewer frame front is +x."""
-    ahead = facts.position_m[:, subject, 0] - facts.position_m[:, landmark, 0]
-    truth = np.where(ahead >= MARGIN_M, TRUE, np.where(ahead <= -MARGIN_M, FALSE, UNCLEAR))
-    return _Judgement(truth, np.maximum(0.0, -ahead))
+def _towards(relation: Relation, subject: int, landmark: int, facts: SceneFacts) -> _Judgement:
+    """In LIBERO's viewer frame front is +x and right is +y: true or false by the gap between the boxes on that axis.
+
+    False is only what is clear of the landmark on the other side, so that "a little to the left" cannot save it.
+    """
+    axis, sign = DIRECTIONS[relation]
+    low, high = facts.box_m[:, :, 0, axis], facts.box_m[:, :, 1, axis]
+    beyond = low[:, subject] - high[:, landmark] if sign > 0 else low[:, landmark] - high[:, subject]
+    opposite = low[:, landmark] - high[:, subject] if sign > 0 else low[:, subject] - high[:, landmark]
+    middle = sign * (facts.box_m[:, subject].mean(axis=1) - facts.box_m[:, landmark].mean(axis=1))[:, axis]
+    truth = np.where((beyond >= 0.0) & (middle > 0.0), TRUE, np.where(opposite >= MARGIN_M, FALSE, UNCLEAR))
+    return _Judgement(truth, np.maximum(0.0, opposite))
+
+
+def _at_center(subject: int, landmark: int, facts: SceneFacts) -> _Judgement:
+    """True within a fifth of the table's shorter side from its middle, false beyond a third of it, seen from above."""
+    middle = facts.box_m[:, landmark].mean(axis=1)[:, :2]
+    off = np.linalg.norm(facts.box_m[:, subject].mean(axis=1)[:, :2] - middle, axis=1)
+    side = np.min((facts.box_m[:, landmark, 1] - facts.box_m[:, landmark, 0])[:, :2], axis=1)
+    truth = np.where(off <= 0.2 * side, TRUE, np.where(off >= 0.33 * side, FALSE, UNCLEAR))
+    return _Judgement(truth, np.maximum(0.0, off - 0.2 * side))
 
 
 def _between(subject: int, first: int, second: int, facts: SceneFacts) -> _Judgement:

@@ -21,8 +21,17 @@ VISUAL_GROUP = 1
 GRID = 48
 """Rays across each side of an object when its opening is measured."""
 
+CLEARANCE_M = 0.01
+"""Rays start this far outside of the thing that they are to meet."""
+
 HOLLOW_DEPTH_M = 0.015
 """A hollow is at least this deep below the rim."""
+
+LEVEL_STEP_M = 0.004
+"""Rims are sought at levels this far apart."""
+
+SMALLEST_OPENING_M = 0.02
+"""Narrower gaps, such as that between two pages or in a handle, are no openings to put things in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +91,7 @@ def _facts(scene: Scene, states: tuple[int, ...], parts: Sequence[_Part], snapsh
     return SceneFacts(
         task_id=scene.task.task_id,
         scene_sha256=scene.scene_sha256,
+        workspace=str(scene.libero.workspace_name),
         init_states=states,
         entities=tuple(part.entity for part in parts),
         position_m=np.stack([snapshot.position_m for snapshot in snapshots]),
@@ -98,12 +108,13 @@ def _parts(scene: Scene) -> list[_Part]:
     parts = []
     for name in sorted([*env.objects_dict, *env.fixtures_dict]):
         if name not in env.obj_body_id:
-            continue  # the table: furniture that LIBERO keeps no body for
+            continue  # the floor or table, which LIBERO keeps no body for
         root = env.obj_body_id[name]
         thing = env.get_object(name)
-        parts.append(_Part(_whole(scene, name, root, thing), frozenset(_subtree(model, root)), None))
+        parts.append(_Part(_whole(scene, name, root, thing), frozenset(_subtree(model, root)), _own_region(env, name)))
         parts.extend(_drawers(scene, name, thing))
-    return parts
+        parts.extend(_compartments(scene, name))
+    return parts + _table(scene)
 
 
 def _whole(scene: Scene, name: str, root: int, thing: Any) -> Entity:
@@ -114,6 +125,9 @@ def _whole(scene: Scene, name: str, root: int, thing: Any) -> Entity:
     switches = hasattr(thing, "turn_on")
     articulated = any(model.jnt_type[joint] != mujoco.mjtJoint.mjJNT_FREE for joint in joints)
     geoms = _geoms(model, bodies)
+    region = _own_region(scene.libero, name)
+    # What opens by a hinge has its opening behind that door; nothing larger than LIBERO's region goes in there.
+    hinged = articulated and not switches and region is not None
     return Entity(
         name=name,
         category=thing.category_name,
@@ -124,24 +138,38 @@ def _whole(scene: Scene, name: str, root: int, thing: Any) -> Entity:
         opens=articulated and not switches,
         switches=switches,
         size_m=_own_size(scene, root, geoms),
-        opening_m=_opening(scene, geoms),
+        opening_m=_region_opening(scene, str(region)) if hinged else opening_from_above(scene, root, geoms),
+        room_under_m=_room_under(scene, root, geoms),
     )
+
+
+def _own_region(env: Any, name: str) -> str | None:
+    """The one region that is the inside of the thing as a whole, such as a basket's or a microwave's."""
+    regions = [region for region in _regions(env, name) if region.endswith(("contain_region", "heating_region"))]
+    return regions[0] if len(regions) == 1 else None
+
+
+def _regions(env: Any, whole: str) -> list[str]:
+    return [region for region, site in env.object_sites_dict.items() if getattr(site, "parent_name", None) == whole]
+
+
+def _region_opening(scene: Scene, region: str) -> tuple[float, float]:
+    sides = sorted((2.0 * float(half) for half in scene.libero.object_sites_dict[region].size), reverse=True)
+    return sides[0], sides[1]
 
 
 def _drawers(scene: Scene, whole: str, thing: Any) -> list[_Part]:
     """The sliding parts of a thing that LIBERO gives an inside region, from the top down."""
     env, model = scene.libero, scene.model
-    found: list[tuple[float, str, int, Any]] = []
-    for region, site in env.object_sites_dict.items():
-        if getattr(site, "parent_name", None) != whole or not site.joints:
-            continue
-        joint = model.joint(site.joints[0])
-        if joint.type[0] == mujoco.mjtJoint.mjJNT_SLIDE:
-            found.append((float(scene.data.site(region).xpos[2]), region, int(joint.bodyid[0]), site))
+    found: list[tuple[float, str, int]] = []
+    for region in _regions(env, whole):
+        site = env.object_sites_dict[region]
+        joint = model.joint(site.joints[0]) if site.joints else None
+        if joint is not None and joint.type[0] == mujoco.mjtJoint.mjJNT_SLIDE:
+            found.append((float(scene.data.site(region).xpos[2]), region, int(joint.bodyid[0])))
     found.sort(key=lambda item: -item[0])
     parts = []
-    for rank, (_, region, body, site) in enumerate(found):
-        sides = sorted((2.0 * float(half) for half in site.size), reverse=True)
+    for rank, (_, region, body) in enumerate(found):
         bodies = _subtree(model, body)
         entity = Entity(
             name=region,
@@ -153,17 +181,68 @@ def _drawers(scene: Scene, whole: str, thing: Any) -> list[_Part]:
             opens=True,
             switches=False,
             size_m=_own_size(scene, body, _geoms(model, bodies)),
-            opening_m=(sides[0], sides[1]),
+            opening_m=_region_opening(scene, region),
         )
         parts.append(_Part(entity, frozenset(bodies), region))
     return parts
 
 
+def _compartments(scene: Scene, whole: str) -> list[_Part]:
+    """The open compartments of a caddy, by LIBERO's names for their sides."""
+    regions = [region for region in _regions(scene.libero, whole) if region.endswith("_contain_region")]
+    if len(regions) < 2:
+        return []
+    parts = []
+    for region in sorted(regions):
+        half = scene.libero.object_sites_dict[region].size
+        upright = int(np.argmax(np.abs(scene.data.site(region).xmat.reshape(3, 3)[2])))
+        across = sorted((2.0 * float(half[axis]) for axis in range(3) if axis != upright), reverse=True)
+        entity = Entity(
+            name=region,
+            category="compartment",
+            part_of=whole,
+            rank=None,
+            row_length=None,
+            movable=False,
+            opens=False,
+            switches=False,
+            size_m=(2.0 * float(half[0]), 2.0 * float(half[1]), 2.0 * float(half[2])),
+            opening_m=(across[0], across[1]),
+            side=region.removeprefix(f"{whole}_").partition("_")[0],
+        )
+        parts.append(_Part(entity, frozenset(), region))
+    return parts
+
+
+def _table(scene: Scene) -> list[_Part]:
+    """The table, as what stands on it is on it; a floor is nothing that anybody would name."""
+    name = str(scene.libero.workspace_name)
+    roots = [b for b in range(scene.model.nbody) if scene.model.body(b).name == name.removeprefix("main_")]
+    roots = roots or [b for b in range(scene.model.nbody) if scene.model.body(b).name == "table"]
+    if not roots or "table" not in name:
+        return []
+    bodies = _subtree(scene.model, roots[0])
+    size = _own_size(scene, roots[0], _geoms(scene.model, bodies))
+    entity = Entity(
+        name=name,
+        category="table",
+        part_of=None,
+        rank=None,
+        row_length=None,
+        movable=False,
+        opens=False,
+        switches=False,
+        size_m=size,
+        opening_m=None,
+    )
+    return [_Part(entity, frozenset(bodies), None)]
+
+
 def _snapshot(scene: Scene, parts: Sequence[_Part]) -> _Snapshot:
     env, data = scene.libero, scene.data
-    boxes = np.stack([_world_box(scene, _geoms(scene.model, part.bodies)) for part in parts])
+    boxes = np.stack([_part_box(scene, part) for part in parts])
     position = np.stack(
-        [data.site_xpos[data.site(part.region).id] if part.region else data.xpos[min(part.bodies)] for part in parts]
+        [_region_centre(scene, part) if part.entity.part_of else data.xpos[min(part.bodies)] for part in parts]
     )
     states = env.object_states_dict
     is_open = np.array([part.entity.opens and _is_open(states, part, parts) for part in parts])
@@ -172,14 +251,30 @@ def _snapshot(scene: Scene, parts: Sequence[_Part]) -> _Snapshot:
     return _Snapshot(position, boxes, _resting_on(scene, parts, boxes), inside, is_open, is_on)
 
 
+def _region_centre(scene: Scene, part: _Part) -> Array:
+    return np.array(scene.data.site(part.region).xpos)
+
+
+def _part_box(scene: Scene, part: _Part) -> Array:
+    if part.bodies:
+        return _world_box(scene, _geoms(scene.model, part.bodies))
+    half = np.array(scene.libero.object_sites_dict[part.region].size, dtype=np.float64)
+    reach = np.abs(scene.data.site(part.region).xmat.reshape(3, 3)) @ half
+    centre = _region_centre(scene, part)
+    return np.stack([centre - reach, centre + reach])
+
+
 def _is_open(states: Any, part: _Part, parts: Sequence[_Part]) -> bool:
-    if part.region:
+    if part.entity.part_of:
         return bool(states[part.region].is_open())
-    return any(states[other.region].is_open() for other in parts if other.entity.part_of == part.entity.name)
+    drawers = [other for other in parts if other.entity.part_of == part.entity.name]
+    if drawers:
+        return any(states[other.region].is_open() for other in drawers)
+    return bool(states[part.entity.name].is_open())
 
 
 def _inside(scene: Scene, parts: Sequence[_Part], position: Array) -> Mask:
-    """A movable thing is inside a drawer when its body's origin lies in LIBERO's region of it."""
+    """A movable thing is inside another when its body's origin lies in LIBERO's region of that one's inside."""
     inside = np.zeros((len(parts), len(parts)), dtype=np.bool_)
     for j, part in enumerate(parts):
         if part.region is None:
@@ -188,7 +283,7 @@ def _inside(scene: Scene, parts: Sequence[_Part], position: Array) -> Mask:
         centre = scene.data.site(part.region).xpos
         rotation = scene.data.site(part.region).xmat.reshape(3, 3)
         for i, other in enumerate(parts):
-            inside[i, j] = other.entity.movable and bool(site.in_box(centre, rotation, position[i]))
+            inside[i, j] = i != j and other.entity.movable and bool(site.in_box(centre, rotation, position[i]))
     return inside
 
 
@@ -260,32 +355,56 @@ def _corners(scene: Scene, geom: int) -> Array:
     return points
 
 
-def _opening(scene: Scene, geoms: npt.NDArray[np.intp]) -> tuple[float, float] | None:
-    """The largest hollow that is open to the top: rays fall from above, low cells ringed by high ones are a hollow."""
-    low, high = _world_box(scene, geoms)
-    xs, ys = np.linspace(low[0], high[0], GRID), np.linspace(low[1], high[1], GRID)
-    top = high[2] + 0.01
-    heights = np.full((GRID, GRID), -np.inf)
-    down = np.array([0.0, 0.0, -1.0])
-    for i, x in enumerate(xs):
-        for j, y in enumerate(ys):
-            start = np.array([x, y, top])
-            distances = [_ray(scene, int(geom), start, down) for geom in geoms]
-            hit = [distance for distance in distances if distance >= 0.0]
-            if hit:
-                heights[i, j] = top - min(hit)
-    rim = heights.max()
-    labels, count = ndimage.label(np.pad(heights < rim - HOLLOW_DEPTH_M, 1, constant_values=True))
+def opening_from_above(scene: Scene, body: int, geoms: npt.NDArray[np.intp]) -> tuple[float, float] | None:
+    """The largest hollow that is open to the top: rays fall from above, deep cells ringed by shallow ones are a hollow.
+
+    The grid follows the body's own axes, so that the opening is the same however the thing is turned. Every level is
+    tried as the rim's, since a handle may rise above it.
+    """
+    depths, step = _fall(scene, body, geoms, upwards=False)
+    ground = float(np.max(depths[np.isfinite(depths)], initial=0.0))
     best: tuple[float, float] | None = None
-    for label in range(1, count + 1):
-        cells = labels == label
-        if cells[0, 0]:
-            continue  # what lies around the object
-        wide, deep = (np.ptp(np.flatnonzero(cells.any(axis=axis))) + 1 for axis in (1, 0))
-        sides = sorted((float(wide * (xs[1] - xs[0])), float(deep * (ys[1] - ys[0]))), reverse=True)
-        if best is None or sides[0] * sides[1] > best[0] * best[1]:
-            best = sides[0], sides[1]
+    for level in np.arange(0.0, ground - HOLLOW_DEPTH_M, LEVEL_STEP_M):
+        labels, count = ndimage.label(np.pad(depths > level, 1, constant_values=True))
+        for label in range(1, count + 1):
+            cells = labels == label
+            if cells[0, 0] or np.max(depths[cells[1:-1, 1:-1]]) < level + HOLLOW_DEPTH_M:
+                continue  # what lies around the object, or a mere dent
+            wide, deep = (np.ptp(np.flatnonzero(cells.any(axis=axis))) + 1 for axis in (1, 0))
+            sides = sorted((float(wide * step[0]), float(deep * step[1])), reverse=True)
+            if sides[1] >= SMALLEST_OPENING_M and (best is None or sides[0] * sides[1] > best[0] * best[1]):
+                best = sides[0], sides[1]
     return best
+
+
+def _room_under(scene: Scene, body: int, geoms: npt.NDArray[np.intp]) -> float:
+    """Room between the lowest point of a thing and its underside: that which half of its footprint does not exceed."""
+    depths, _ = _fall(scene, body, geoms, upwards=True)
+    return float(np.median(depths[np.isfinite(depths)])) if np.isfinite(depths).any() else 0.0
+
+
+def _fall(scene: Scene, body: int, geoms: npt.NDArray[np.intp], *, upwards: bool) -> tuple[Array, tuple[float, float]]:
+    """Depth below the highest point (or above the lowest) at which rays meet the thing, over a grid of its own axes.
+
+    Returns:
+        Depths in m, infinite where a ray meets nothing, shape (GRID, GRID); and the grid's steps.
+    """
+    frame = np.array(scene.data.xmat[body]).reshape(3, 3)
+    vertical = int(np.argmax(np.abs(frame[2])))
+    up = frame[:, vertical] * np.sign(frame[2, vertical])
+    first, second = (frame[:, axis] for axis in range(3) if axis != vertical)
+    points = np.concatenate([_corners(scene, int(geom)) for geom in geoms])
+    direction = up if upwards else -up
+    level = float((points @ direction).min()) - CLEARANCE_M
+    a = np.linspace((points @ first).min(), (points @ first).max(), GRID)
+    b = np.linspace((points @ second).min(), (points @ second).max(), GRID)
+    depths = np.full((GRID, GRID), np.inf)
+    for i, x in enumerate(a):
+        for j, y in enumerate(b):
+            start = x * first + y * second + level * direction
+            distances = [_ray(scene, int(geom), start, direction) for geom in geoms]
+            depths[i, j] = min((distance for distance in distances if distance >= 0.0), default=np.inf) - CLEARANCE_M
+    return depths, (float(a[1] - a[0]), float(b[1] - b[0]))
 
 
 def _ray(scene: Scene, geom: int, start: Array, direction: Array) -> float:
