@@ -28,7 +28,7 @@ def _entity(facts: SceneFacts, name: str) -> Entity:
     return facts.entities[facts.index(name)]
 
 
-def test_scene_holds_seven_things_and_three_drawers(facts: SceneFacts) -> None:
+def test_scene_holds_seven_things_three_drawers_and_the_table(facts: SceneFacts) -> None:
     assert [entity.name for entity in facts.entities] == [
         "akita_black_bowl_1",
         "cream_cheese_1",
@@ -40,22 +40,23 @@ def test_scene_holds_seven_things_and_three_drawers(facts: SceneFacts) -> None:
         "wooden_cabinet_1_top_region",
         "wooden_cabinet_1_middle_region",
         "wooden_cabinet_1_bottom_region",
+        "main_table",
     ]
 
 
 def test_arrays_have_a_row_for_every_state_and_a_column_for_every_entity(facts: SceneFacts) -> None:
     assert facts.init_states == STATES
-    assert facts.position_m.shape == (2, 10, 3)
-    assert facts.box_m.shape == (2, 10, 2, 3)
-    assert facts.on.shape == facts.inside.shape == (2, 10, 10)
-    assert facts.is_open.shape == facts.is_on.shape == (2, 10)
+    assert facts.position_m.shape == (2, 11, 3)
+    assert facts.box_m.shape == (2, 11, 2, 3)
+    assert facts.on.shape == facts.inside.shape == (2, 11, 11)
+    assert facts.is_open.shape == facts.is_on.shape == (2, 11)
     assert np.all(facts.box_m[:, :, 0] < facts.box_m[:, :, 1])
 
 
-def test_bowl_opens_nine_centimetres_wide(facts: SceneFacts) -> None:
+def test_bowl_opens_ten_centimetres_wide_just_below_its_rim(facts: SceneFacts) -> None:
     opening = _entity(facts, "akita_black_bowl_1").opening_m
 
-    assert opening == pytest.approx((0.09, 0.09), abs=0.005)
+    assert opening == pytest.approx((0.104, 0.104), abs=0.005)
 
 
 @pytest.mark.parametrize("name", ["wine_bottle_1", "cream_cheese_1", "plate_1", "flat_stove_1"])
@@ -95,7 +96,8 @@ def test_joints_say_what_moves_opens_and_switches(
 
 
 def test_at_the_start_nothing_is_open_on_inside_or_stacked(facts: SceneFacts) -> None:
-    for at_start in (facts.is_open, facts.is_on, facts.inside, facts.on):
+    table = facts.index("main_table")
+    for at_start in (facts.is_open, facts.is_on, facts.inside, np.delete(facts.on, table, axis=2)):
         assert not at_start.any()
 
 
@@ -148,7 +150,8 @@ def test_opened_drawer_lit_stove_and_stacked_bowl_are_seen() -> None:
     names = np.array([entity.name for entity in facts.entities])
     assert set(names[facts.is_open[0]]) == {"wooden_cabinet_1", "wooden_cabinet_1_top_region"}
     assert set(names[facts.is_on[0]]) == {"flat_stove_1"}
-    assert [(names[i], names[j]) for i, j in np.argwhere(facts.on[0])] == [("akita_black_bowl_1", "plate_1")]
+    on_things = [(names[i], names[j]) for i, j in np.argwhere(facts.on[0]) if names[j] != "main_table"]
+    assert on_things == [("akita_black_bowl_1", "plate_1")]
 
 
 def test_observing_leaves_the_scene_bit_for_bit_as_it_was(scene: Scene) -> None:
