@@ -13,15 +13,15 @@ from ..toolkit.prompts import prompt_sha256, prompt_text
 from ..toolkit.records import PROTOCOL_VERSION, Instance
 from ..toolkit.simulation.scene import Scene
 from ..toolkit.simulation.targets import target_positions
-from .policies.policy import Array, Episode, Observation, Policy
+from .policies.policy import Array, Episode, Observation, Policy, PolicyInfo
 from .provenance import Versions
 
 ACTION_WIDTH = 7
 
 
-def rollout_id(policy: Policy, instance: Instance, init_state: int, seed: int) -> str:
+def rollout_id(policy: PolicyInfo, instance: Instance, init_state: int, seed: int) -> str:
     """Unique name of a rollout: policy, instance, initial state and seed."""
-    return f"{policy.info.name}/{instance.instance_id}/init{init_state}/seed{seed}"
+    return f"{policy.name}/{instance.instance_id}/init{init_state}/seed{seed}"
 
 
 def run_rollout(
@@ -44,7 +44,7 @@ def run_rollout(
     settled = scene.state().sha256()
     text = prompt_text(instance.instruction, instance.prompt)
     episode = Episode(instruction=text, init_state=init_state, seed=seed, instance=instance, scene=scene)
-    where = rollout_id(policy, instance, init_state, seed)
+    where = rollout_id(policy.info, instance, init_state, seed)
     frames = _Frames(scene, instance.targets)
     try:
         policy.reset(episode)
