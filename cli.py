@@ -19,6 +19,7 @@ from .toolkit.errors import ConflictVLAError, InvalidInputError
 from .toolkit.records import Arm, Family, Level, Prompt
 
 if TYPE_CHECKING:
+    from .eval.replay import ReplayCheck
     from .eval.run import RunProgress
 
 app = typer.Typer(
@@ -148,7 +149,7 @@ def replay(
     from .eval.replay import replay_rollouts
     from .eval.rollouts import find_datasets
 
-    checks = []
+    checks: list[ReplayCheck] = []
     total = sum(1 for _ in find_datasets(rollouts))
     with _progress("data sets", total) as advance:
         for folder in find_datasets(rollouts):

@@ -54,7 +54,7 @@ def batches(jobs: Sequence[Job], most: int) -> list[tuple[Job, ...]]:
         jobs: Jobs in order, those of a base task next to each other.
         most: Most jobs of a batch.
     """
-    found = []
+    found: list[tuple[Job, ...]] = []
     for _, group in groupby(jobs, key=lambda job: (job.instance.suite, job.instance.base_task)):
         of_task = tuple(group)
         found.extend(of_task[start : start + most] for start in range(0, len(of_task), most))

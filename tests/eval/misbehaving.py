@@ -16,7 +16,7 @@ class Drift:
 
     def __init__(self) -> None:
         self.info = PolicyInfo(name="drift", revision="1")
-        self._action = np.zeros((1, 7))
+        self._action: Array = np.zeros((1, 7))
 
     def reset(self, episode: Episode) -> None:
         draw = np.random.default_rng([episode.seed, len(episode.instruction)])

@@ -156,7 +156,7 @@ def test_jobs_of_one_base_task_stay_together(chosen: tuple[Instance, ...]) -> No
 
 
 def test_a_policy_object_cannot_be_run_in_several_processes(chosen: tuple[Instance, ...], tmp_path: Path) -> None:
-    from misbehaving import Drift
+    from .misbehaving import Drift
 
     with pytest.raises(InvalidInputError, match="name it as module:Class"):
         run_policy(Drift(), chosen, tmp_path, init_states=[0], executor=Processes(2))

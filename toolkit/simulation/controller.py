@@ -95,9 +95,9 @@ class PoseController:
         ctrl_range = model.actuator_ctrlrange[arm.gripper_actuators]
         self._finger_bias = 0.5 * (ctrl_range[:, 1] + ctrl_range[:, 0])
         self._finger_weight = 0.5 * (ctrl_range[:, 1] - ctrl_range[:, 0])
-        self._goal_pos = np.zeros(3)
-        self._goal_ori = np.eye(3)
-        self._finger_command = np.zeros(2)
+        self._goal_pos: Array = np.zeros(3)
+        self._goal_ori: Array = np.eye(3)
+        self._finger_command: Array = np.zeros(2)
 
     @property
     def state(self) -> Array:
@@ -157,7 +157,7 @@ class PoseController:
         data.ctrl[arm.gripper_actuators] = self._finger_bias + self._finger_weight * self._finger_command
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True)
 def _arm_torques(
     site_jac_pos: Array,
     site_jac_rot: Array,
