@@ -167,6 +167,30 @@ def replay(
 
 
 @app.command()
+def render(
+    rollouts: Annotated[Path, typer.Argument(help="A rollout data set.")],
+    out: Annotated[Path, typer.Option(help="Folder for the videos.")],
+    rollout: Annotated[
+        list[str] | None, typer.Option(help="A rollout id; may be given several times. Default: all.")
+    ] = None,
+    camera: Annotated[str, typer.Option(help="agentview or robot0_eye_in_hand.")] = "agentview",
+    size: Annotated[int, typer.Option(help="Width and height in pixels.")] = 256,
+) -> None:
+    """Make videos of recorded rollouts, afterwards, from the simulator's recorded states."""
+    from .eval.render import render_rollouts
+    from .eval.rollouts import find_datasets
+
+    folders = find_datasets(rollouts)
+    if len(folders) != 1:
+        raise InvalidInputError(f"{rollouts}: holds {len(folders)} data sets; name one of them")
+    with _progress("videos", len(rollout) if rollout else None) as advance:
+        files = render_rollouts(
+            folders[0], out, rollout_ids=rollout, camera=camera, size=size, progress=lambda done: advance(done)
+        )
+    OUT.print(f"{escape(str(out))}  {len(files)} videos", highlight=False, soft_wrap=True)
+
+
+@app.command()
 def score(
     rollouts: RolloutsArgument,
     out: Annotated[Path | None, typer.Option(help="File for the scores as JSON.")] = None,
@@ -350,7 +374,7 @@ def tasks_check(
 
 
 @contextmanager
-def _progress(what: str, total: int) -> Iterator[Callable[..., None]]:
+def _progress(what: str, total: int | None) -> Iterator[Callable[..., None]]:
     """A progress bar on the error stream; the yielded function names what was just done and advances it."""
     columns = (
         TextColumn(what),
