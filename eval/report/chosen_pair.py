@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from ...toolkit.errors import DatasetError
 from ..measures.process import arm_action_norm
-from ..rollouts import RolloutSet
+from ..rollout_set import RolloutSet
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -15,9 +15,10 @@ from markupsafe import Markup
 from ..comparisons import PERSISTENCE_LEVELS
 from ..measures import MEASURES, Measure
 from ..pairs import Refusal
-from ..rollouts import RolloutSet, read_rollouts_by_policy
+from ..rollout_set import RolloutSet
+from ..rollouts import read_rollouts_by_policy
 from ..scores import Scores
-from ..statistics import CONFIDENCE, RESAMPLES, SEED
+from ..statistics import CONFIDENCE, INTERVAL_METHOD, RESAMPLES, SEED
 from ..tables import TITLES, Cell, arrow, cell, group_column, percent, shown_measures
 from .chosen_pair import ChosenPair, choose_pair, pair_motion
 from .picture import outcome_panels
@@ -121,7 +122,7 @@ def render_report(scores: Scores, rollouts: RolloutSet | Path | str) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(arrow=arrow, percent=percent)
+    environment.globals.update(arrow=arrow, percent=percent, p_value=_p_value)
     styles = {policy: style(index) for index, policy in enumerate(scores.policies)}
     views = {by: _table_view(scores, by) for by in TITLES}
     return environment.get_template("report.html.j2").render(
@@ -143,7 +144,7 @@ def render_report(scores: Scores, rollouts: RolloutSet | Path | str) -> str:
         pairs_json=script_json(_pair_list(scores)),
         refusals=_shown_refusals(scores),
         undefined=scores.undefined().to_pylist(),
-        statistics={"confidence": CONFIDENCE, "resamples": RESAMPLES, "seed": SEED},
+        statistics={"confidence": CONFIDENCE, "method": INTERVAL_METHOD, "resamples": RESAMPLES, "seed": SEED},
         css=Markup((FOLDER / "report.css").read_text(encoding="utf-8")),
         script=Markup((FOLDER / "report.js").read_text(encoding="utf-8")),
     )
@@ -253,7 +254,11 @@ def _pair_view(scores: Scores, rollouts: RolloutSet | Path | str) -> PairView | 
     chosen = choose_pair(scores.pairs)
     if chosen is None:
         return None
-    parts = [rollouts] if isinstance(rollouts, RolloutSet) else read_rollouts_by_policy(rollouts)
+    parts = (
+        [rollouts]
+        if isinstance(rollouts, RolloutSet)
+        else read_rollouts_by_policy(rollouts, partial=bool(scores.left_out))
+    )
     motion = pair_motion(chosen, parts)
     values = tuple((measure.symbol, percent(chosen.row[measure.name])) for measure in MEASURES if measure.process)
     return PairView(chosen=chosen, paths=gripper_paths(motion), norms=action_norms(motion), values=values)

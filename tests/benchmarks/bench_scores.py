@@ -19,7 +19,8 @@ import pytest
 from conflictvla.builders.rollout_schema import Rollout
 from conflictvla.eval.pair_scores import score_pairs
 from conflictvla.eval.pairs import Pairing, pair_rollouts
-from conflictvla.eval.rollouts import RolloutSet, read_rollouts
+from conflictvla.eval.rollout_set import RolloutSet
+from conflictvla.eval.rollouts import read_rollouts
 from conflictvla.toolkit.records import HORIZONS, Arm, Family, Level, Prompt
 
 from ..eval.synthetic_rollouts import make_record, reaching_rollout, write_dataset

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from conflictvla.builders.rollout_schema import EPISODE_COLUMNS, FRAME_FEATURES, Rollout
-from conflictvla.eval.rollouts import find_datasets, read_rollouts, read_rollouts_by_policy
+from conflictvla.eval.rollouts import SCORED_FEATURES, find_datasets, read_rollouts, read_rollouts_by_policy
 from conflictvla.toolkit.errors import DatasetError
 from conflictvla.toolkit.records import Arm
 
@@ -230,7 +230,7 @@ def test_a_missing_episode_column(dataset: Path, name: str) -> None:
     assert f"{EPISODES}: column '{name}' is missing" in refusal(dataset)
 
 
-@pytest.mark.parametrize("name", ["episode_index", "frame_index", *FRAME_FEATURES])
+@pytest.mark.parametrize("name", ["episode_index", "frame_index", *SCORED_FEATURES])
 def test_a_missing_frame_column(dataset: Path, name: str) -> None:
     write_parquet(dataset / DATA, pq.read_table(dataset / DATA).drop_columns([name]))
     assert f"{DATA}: column '{name}' is missing" in refusal(dataset)
