@@ -228,6 +228,23 @@ def score(
 
 
 @app.command()
+def compare(
+    first: Annotated[str, typer.Argument(metavar="A", help="One policy: its scores file, or its rollouts.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="The other policy, likewise.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Put two policies side by side on the cases and initial states that both have, with paired intervals."""
+    from .eval.all_tables import print_text_table
+    from .eval.policy_comparison import compare_policies, comparison_table, load_scores
+
+    comparison = compare_policies(load_scores(first), load_scores(second))
+    if as_json:
+        typer.echo(json.dumps(_null_for_nan(comparison.table.to_pylist())))
+    else:
+        print_text_table(comparison_table(comparison), OUT)
+
+
+@app.command()
 def report(
     rollouts: Annotated[Path, typer.Argument(help="Folder with one or more rollout data sets.")],
     out: Annotated[Path, typer.Option(help="The HTML file.")] = Path("report.html"),

@@ -114,8 +114,12 @@ def print_any_table(scores: Scores, name: str, console: Console) -> None:
     """Print one table; see ``text_table``."""
     if name in GROUPINGS:
         print_table(scores, name, console)
-        return
-    shown = text_table(scores, name)
+    else:
+        print_text_table(text_table(scores, name), console)
+
+
+def print_text_table(shown: TextTable, console: Console) -> None:
+    """Print a table that is text already."""
     table = Table(
         title=f"[bold]{escape(shown.title)}[/bold]",
         caption=escape(shown.note if shown.rows else f"no rows; {shown.note}"),
@@ -225,7 +229,8 @@ def _p(name: str) -> Column:
     return name.replace("_", " "), lambda row: p_value(row[name])
 
 
-def _difference_text(row: Row) -> str:
+def difference_text(row: Row) -> str:
+    """``difference`` in percent with its interval."""
     low, high = row["difference_lo"], row["difference_hi"]
     return signed(row["difference"]) + ("" if math.isnan(low) else f" ({signed(low)} to {signed(high)})")
 
@@ -250,7 +255,7 @@ KINDS: dict[str, _Kind] = {
         note="Percent, with 95% intervals over base tasks; p: paired sign-flip test; q: Benjamini-Hochberg.",
         data=Scores.prompt_effect,
         labels=(_text("policy"), ("measure", lambda row: str(SYMBOLS.get(row["measure"], row["measure"])))),
-        numbers=(_percent("P0"), _percent("P1"), ("P1 − P0", _difference_text), _p("p"), _p("q"), _count("n")),
+        numbers=(_percent("P0"), _percent("P1"), ("P1 − P0", difference_text), _p("p"), _p("q"), _count("n")),
     ),
     "abstention": _Kind(
         title="Arm at rest until the end (supplementary)",

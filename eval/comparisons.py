@@ -100,7 +100,7 @@ def outcome_tests(pairs: pa.Table) -> pa.Table:
                 "n": chosen.num_rows,
             }
         )
-    return _with_false_discovery(rows, OUTCOME_SCHEMA)
+    return with_false_discovery(rows, OUTCOME_SCHEMA)
 
 
 def prompt_effect(pairs: pa.Table) -> pa.Table:
@@ -117,7 +117,7 @@ def prompt_effect(pairs: pa.Table) -> pa.Table:
         both = _under_both_prompts(pairs.filter(pc.equal(pairs["policy"], policy)))
         if both.num_rows:
             rows += _prompt_rows(policy, both)
-    return _with_false_discovery(rows, PROMPT_SCHEMA)
+    return with_false_discovery(rows, PROMPT_SCHEMA)
 
 
 def abstention(pairs: pa.Table) -> pa.Table:
@@ -202,15 +202,24 @@ def _prompt_rows(policy: str, both: pa.Table) -> list[dict[str, Any]]:
             row |= {"P0": float(p0[defined].mean()), "P1": float(p1[defined].mean())}
         else:
             row |= {"P0": float("nan"), "P1": float("nan")}
-        rows.append(row | _difference((p1 - p0)[defined], clusters[defined]))
+        rows.append(row | paired_difference((p1 - p0)[defined], clusters[defined]))
     (reference_p0, reference_p1), (conflict_p0, conflict_p1) = values["PCSR"], values["RGSR"]
     selective = selectivity(reference_p0, conflict_p0, reference_p1, conflict_p1)
     no_level = {"P0": float("nan"), "P1": float("nan")}
-    return [*rows, {"policy": policy, "measure": "selectivity"} | no_level | _difference(selective, clusters, range_=2)]
+    return [
+        *rows,
+        {"policy": policy, "measure": "selectivity"} | no_level | paired_difference(selective, clusters, range_=2),
+    ]
 
 
-def _difference(differences: FloatArray, clusters: npt.NDArray[np.int64], range_: float = 1.0) -> dict[str, Any]:
-    """Mean difference within [-range_, range_], with its interval and test."""
+def paired_difference(differences: FloatArray, clusters: npt.NDArray[np.int64], range_: float = 1.0) -> dict[str, Any]:
+    """Mean of paired differences within [-range_, range_]: its interval, and ``p`` of a sign-flip test.
+
+    Args:
+        differences: One a pair, finite, shape (P,).
+        clusters: Number of each pair's base task, shape (P,).
+        range_: Largest difference that there can be.
+    """
     (interval,) = cluster_intervals([mean_of_defined(differences, -range_, range_)], clusters, generator())
     return {
         "difference": interval.value,
@@ -221,6 +230,7 @@ def _difference(differences: FloatArray, clusters: npt.NDArray[np.int64], range_
     }
 
 
-def _with_false_discovery(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
+def with_false_discovery(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
+    """Rows as a table, with ``q``: their ``p`` adjusted over the table."""
     adjusted = false_discovery(np.array([row["p"] for row in rows], np.float64))
     return pa.Table.from_pylist([row | {"q": float(q)} for row, q in zip(rows, adjusted, strict=True)], schema=schema)
