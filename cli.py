@@ -246,22 +246,30 @@ def compare(
 
 @app.command()
 def report(
-    rollouts: Annotated[Path, typer.Argument(help="Folder with one or more rollout data sets.")],
+    rollouts: RolloutsArgument,
     out: Annotated[Path, typer.Option(help="The HTML file.")] = Path("report.html"),
     picture: Annotated[Path | None, typer.Option(help="Also outcome against process, as an SVG file.")] = None,
+    tables: Annotated[Path | None, typer.Option(help="Folder for the tables: md, tex, csv and json.")] = None,
+    figures: Annotated[Path | None, typer.Option(help="Folder for the figures: svg and png.")] = None,
+    partial: Annotated[bool, typer.Option("--partial", help="Leave defective episodes out, and say why.")] = False,
 ) -> None:
     """Score recorded rollouts and write one self-contained HTML report."""
-    from .eval.report import write_picture, write_report
+    from .eval.report import write_figures, write_picture, write_report, write_tables
     from .eval.scores import score as score_rollouts
+    from .eval.sources import local_folder
 
-    scores = score_rollouts(rollouts)
+    scores = score_rollouts(rollouts, supplementary=True, partial=partial)
     _new_folder_for(out)
-    write_report(scores, rollouts, out)
+    write_report(scores, local_folder(rollouts), out)
     OUT.print(f"{escape(str(out))}  open it in a browser", highlight=False, soft_wrap=True)
     if picture is not None:
         _new_folder_for(picture)
         write_picture(scores, picture)
         OUT.print(f"{escape(str(picture))}  outcome against process", highlight=False, soft_wrap=True)
+    for folder, write in ((tables, write_tables), (figures, write_figures)):
+        if folder is not None:
+            _new_folder_for(folder / "file")
+            OUT.print(f"{escape(str(folder))}  {len(write(scores, folder))} files", highlight=False, soft_wrap=True)
 
 
 @app.command()

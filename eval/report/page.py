@@ -12,6 +12,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from ..all_tables import p_value, signed, text_table
 from ..comparisons import PERSISTENCE_LEVELS
 from ..measures import MEASURES, Measure
 from ..pairs import Refusal
@@ -21,6 +22,7 @@ from ..scores import Scores
 from ..statistics import CONFIDENCE, INTERVAL_METHOD, RESAMPLES, SEED
 from ..tables import TITLES, Cell, arrow, cell, group_column, percent, shown_measures
 from .chosen_pair import ChosenPair, choose_pair, pair_motion
+from .panels import failure_distributions, level_panels, prompt_panels
 from .picture import outcome_panels
 from .plots import (
     CONFLICT_COLOUR,
@@ -34,6 +36,9 @@ from .plots import (
 from .svg import Style, style
 
 FOLDER = Path(__file__).parent
+
+FURTHER = ("supplementary", "noise-floor", "behaviour", "behaviour-correlation")
+"""Tables that are shown where the supplementary measures were taken."""
 
 SHOWN_REFUSALS = 20
 
@@ -122,7 +127,7 @@ def render_report(scores: Scores, rollouts: RolloutSet | Path | str) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(arrow=arrow, percent=percent, p_value=_p_value)
+    environment.globals.update(arrow=arrow, percent=percent, p_value=p_value)
     styles = {policy: style(index) for index, policy in enumerate(scores.policies)}
     views = {by: _table_view(scores, by) for by in TITLES}
     return environment.get_template("report.html.j2").render(
@@ -136,6 +141,10 @@ def render_report(scores: Scores, rollouts: RolloutSet | Path | str) -> str:
         picture_note=picture_note(len(scores.policies)),
         curve=_curve(scores, styles),
         maps=_maps(scores, styles),
+        distributions=[panel.plot.render() for panel in failure_distributions(scores)],
+        levels=[panel.plot.render() for panel in level_panels(scores)],
+        prompts=[(panel.caption, panel.plot.render()) for panel in prompt_panels(scores)],
+        further=[text_table(scores, name) for name in FURTHER] if scores.has_supplementary else [],
         prompt_effect=_prompt_effect(scores),
         outcome_tests=scores.outcome_tests().to_pylist(),
         abstention=scores.abstention().to_pylist(),
@@ -215,7 +224,7 @@ def _table_view(scores: Scores, by: str) -> TableView:
 
 def _curve(scores: Scores, styles: dict[str, Style]) -> Markup:
     curves = [(policy, scores.failed_persistence(policy), styles[policy]) for policy in scores.policies]
-    return persistence_curve(curves, PERSISTENCE_LEVELS)
+    return persistence_curve(curves, PERSISTENCE_LEVELS).render()
 
 
 def _maps(scores: Scores, styles: dict[str, Style]) -> list[tuple[str, Markup | None]]:
@@ -232,22 +241,11 @@ def _prompt_effect(scores: Scores) -> list[dict[str, Any]]:
     symbols = {measure.name: measure.symbol for measure in MEASURES}
     return [
         row
-        | {"symbol": symbols.get(row["measure"], row["measure"]), "difference": _signed(row["difference"])}
-        | {"low": _signed(row["difference_lo"]), "high": _signed(row["difference_hi"])}
-        | {"p": _p_value(row["p"]), "q": _p_value(row["q"])}
+        | {"symbol": symbols.get(row["measure"], row["measure"]), "difference": signed(row["difference"])}
+        | {"low": signed(row["difference_lo"]), "high": signed(row["difference_hi"])}
+        | {"p": p_value(row["p"]), "q": p_value(row["q"])}
         for row in scores.prompt_effect().to_pylist()
     ]
-
-
-def _signed(fraction: float) -> str:
-    text = percent(fraction)
-    return "+" + text if fraction > 0 and text != "0.0" else text.replace("-", "−")
-
-
-def _p_value(p: float) -> str:
-    if math.isnan(p):
-        return "–"
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _pair_view(scores: Scores, rollouts: RolloutSet | Path | str) -> PairView | None:
