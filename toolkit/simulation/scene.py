@@ -76,6 +76,8 @@ class Scene:
         self.libero = _build(task, seed)
         self.model: Any = self.libero.sim.model._model  # noqa: SLF001  # robosuite offers no other way to MjModel
         self.data: Any = self.libero.sim.data._data  # noqa: SLF001
+        # Nothing here reads MuJoCo's force sensors, and they cost a tenth of a step.
+        self.model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_SENSOR
         self.arm = _arm_indices(self.libero)
         self._controller = PoseController(self.model, self.data, self.arm, _gains(self.libero))
         self._substeps = round(1.0 / CONTROL_HZ / self.model.opt.timestep)
