@@ -21,7 +21,7 @@ from conflictvla.toolkit.simulation.rendering import CAMERAS, camera_of
 from conflictvla.toolkit.simulation.scene import Scene
 
 CHUNK = 10
-STEPS = 60
+STEPS = 200
 VIEW_STEPS = 20
 SIZE = 256
 ACTION = np.array([0.1, 0.05, -0.1, 0.0, 0.0, 0.05, -1.0])
@@ -70,7 +70,7 @@ def test_recording(scene: Scene, tmp_path: Path, figures: dict[str, float], best
         write_shard(rollout, tmp_path / "shards")
 
     bare_s = recorded_s = np.inf
-    for _ in range(7):
+    for _ in range(5):
         bare_s = min(bare_s, best_seconds(lambda: _bare(scene), repeats=1))
         recorded_s = min(recorded_s, best_seconds(recorded, repeats=1))
     figures["record_overhead_pct"] = 100.0 * (recorded_s / bare_s - 1.0)
