@@ -30,7 +30,7 @@ class PartScores:
         refusals: Conflict rollouts that could not be scored.
         left_out: Defects for which episodes were left out.
         unused_references: Reference rollouts in no pair.
-        digests: One of each rollout.
+        digests: One of each rollout, over the features that every scoring reads.
         episodes: ``rollout_id``, ``arm``, ``scene_sha256`` and ``RECORDED_FIELDS`` of each rollout.
     """
 
@@ -74,6 +74,6 @@ def score_part(rollouts: RolloutSet, *, supplementary: bool) -> PartScores:
         refusals=pairing.refusals,
         left_out=rollouts.left_out,
         unused_references=pairing.unused_references,
-        digests=tuple(rollouts.digests()),
+        digests=tuple(rollouts.digests(SCORED_FEATURES)),
         episodes=rollouts.episodes.select(["rollout_id", "arm", "scene_sha256", *RECORDED_FIELDS]),
     )

@@ -62,6 +62,7 @@ def test_supplementary_measures_leave_the_protocols_own_as_they_are(scores: Scor
     for by in ("overall", "family", "qualified"):
         assert plain.table(by).equals(scores.table(by))
     assert not plain.has_supplementary
+    assert plain.provenance == scores.provenance
     for missing in (plain.supplementary, plain.behaviour, plain.behaviour_by_task):
         with pytest.raises(InvalidInputError, match="score with  supplementary=True"):
             missing()
