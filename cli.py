@@ -97,6 +97,7 @@ def run(
     seed: Annotated[int, typer.Option(help="Seed handed to the policy.")] = 0,
     workers: Annotated[int, typer.Option(help="Processes on this machine.")] = 1,
     ray: Annotated[str | None, typer.Option(help="Address of a Ray cluster to run on, or 'local'.")] = None,
+    answer_limit: Annotated[float, typer.Option(help="Longest time for an answer of the policy, in seconds.")] = 600.0,
     keep_going: Annotated[bool, typer.Option("--keep-going", help="Go on when the policy fails in a rollout.")] = False,
     tasks: TasksOption = None,
     as_json: JsonOption = False,
@@ -113,7 +114,7 @@ def run(
     states = parse_numbers(init_states, "--init-states")
     everything = load_instances(tasks)
     chosen = with_references(select_conflicts(everything, cases, parse_prompts(prompts)), everything)
-    executor = choose_executor(workers, ray)
+    executor = choose_executor(workers, ray, answer_limit_s=answer_limit)
     with _run_progress(as_json, len(chosen) * len(states)) as report_progress:
         result = run_policy(
             policy,

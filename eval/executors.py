@@ -21,6 +21,7 @@ from ..toolkit.simulation.scene_pool import ScenePool
 from .jobs import Failure, Job, Outcome, batches
 from .policies.policy import Policy
 from .policies.registry import load_policy
+from .policies.timed import TimedPolicy
 from .provenance import installed_versions
 from .rollout import rollout_id, run_rollout
 
@@ -52,16 +53,18 @@ class InProcess:
 
     Args:
         scenes: Warm scenes to use; a pool of its own by default.
+        answer_limit_s: Longest time that the policy may take for an answer, in s; None for no limit.
     """
 
-    def __init__(self, scenes: ScenePool | None = None) -> None:
+    def __init__(self, scenes: ScenePool | None = None, *, answer_limit_s: float | None = None) -> None:
         self._scenes = scenes or ScenePool()
+        self._answer_limit_s = answer_limit_s
 
     def run(self, policy: Policy | str, jobs: Sequence[Job], *, stop_on_failure: bool) -> Iterator[Outcome]:
         """Run the jobs; see ``Executor.run``."""
-        runner = load_policy(policy) if isinstance(policy, str) else policy
+        ask = _Asked(policy, self._answer_limit_s)
         for job in jobs:
-            yield checked(run_job(runner, job, self._scenes), stop_on_failure=stop_on_failure)
+            yield checked(run_job(ask.policy(), job, self._scenes), stop_on_failure=stop_on_failure)
 
 
 class Processes:
@@ -69,12 +72,16 @@ class Processes:
 
     Args:
         workers: How many processes.
+        answer_limit_s: Longest time that the policy may take for an answer, in s; None for no limit.
+
+    Raises:
+        InvalidInputError: There is no worker.
     """
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, *, answer_limit_s: float | None = None) -> None:
         if workers < 1:
             raise InvalidInputError(f"{workers} workers: at least 1 is needed")
-        self._workers = workers
+        self._workers, self._answer_limit_s = workers, answer_limit_s
 
     def run(self, policy: Policy | str, jobs: Sequence[Job], *, stop_on_failure: bool) -> Iterator[Outcome]:
         """Run the jobs; see ``Executor.run``."""
@@ -85,7 +92,7 @@ class Processes:
         done: queue.SimpleQueue[Outcome | Exception] = queue.SimpleQueue()
         stop = threading.Event()
         threads = [
-            threading.Thread(target=_drive_worker, args=(spec, todo, done, stop), daemon=True)
+            threading.Thread(target=_drive_worker, args=(spec, self._answer_limit_s, todo, done, stop), daemon=True)
             for _ in range(self._workers)
         ]
         for thread in threads:
@@ -102,22 +109,29 @@ class Processes:
                 thread.join()
 
 
-def choose_executor(workers: int, ray: str | None) -> Executor:
+def choose_executor(workers: int, ray: str | None, *, answer_limit_s: float | None = None) -> Executor:
     """The executor for what a user asks for.
+
+    Args:
+        workers: Processes on this machine.
+        ray: Address of a Ray cluster to use instead, or None.
+        answer_limit_s: Longest time that the policy may take for an answer, in s; None for no limit.
 
     Raises:
         InvalidInputError: Both several workers and a cluster are asked for, or no worker at all.
         MissingExtraError: A cluster is asked for and Ray is not installed.
     """
     if ray is None:
-        return InProcess() if workers == 1 else Processes(workers)
+        if workers == 1:
+            return InProcess(answer_limit_s=answer_limit_s)
+        return Processes(workers, answer_limit_s=answer_limit_s)
     if workers != 1:
         raise InvalidInputError(
             "--workers and --ray exclude each other: on a cluster, Ray decides how many run at once"
         )
     from .ray_executor import RayCluster
 
-    return RayCluster(ray)
+    return RayCluster(ray, answer_limit_s=answer_limit_s)
 
 
 def run_job(policy: Policy, job: Job, scenes: ScenePool) -> Outcome:
@@ -133,9 +147,9 @@ def run_job(policy: Policy, job: Job, scenes: ScenePool) -> Outcome:
     return Outcome(job=job, rollout=rollout)
 
 
-def run_job_here(spec: str, job: Job) -> Outcome:
+def run_job_here(spec: str, answer_limit_s: float | None, job: Job) -> Outcome:
     """Run one rollout in a worker process, which keeps its policy and scenes from job to job."""
-    return run_job(_worker_policy(spec), job, _worker_scenes())
+    return run_job(_asked_here(spec, answer_limit_s).policy(), job, _worker_scenes())
 
 
 def named(policy: Policy | str) -> str:
@@ -166,6 +180,7 @@ def batches_for(jobs: Sequence[Job], workers: int) -> list[tuple[Job, ...]]:
 
 def _drive_worker(
     spec: str,
+    answer_limit_s: float | None,
     todo: queue.SimpleQueue[tuple[Job, ...]],
     done: queue.SimpleQueue[Outcome | Exception],
     stop: threading.Event,
@@ -181,7 +196,7 @@ def _drive_worker(
             for job in batch:
                 if stop.is_set():
                     return
-                pool, outcome = _run_in(pool, spec, job)
+                pool, outcome = _run_in(pool, spec, answer_limit_s, job)
                 done.put(outcome)
     except Exception as error:  # whatever it is, the consumer must hear of it instead of waiting
         done.put(error)
@@ -189,11 +204,13 @@ def _drive_worker(
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _run_in(pool: ProcessPoolExecutor, spec: str, job: Job) -> tuple[ProcessPoolExecutor, Outcome]:
+def _run_in(
+    pool: ProcessPoolExecutor, spec: str, answer_limit_s: float | None, job: Job
+) -> tuple[ProcessPoolExecutor, Outcome]:
     """Run a job in the process; where the process dies, in a new one."""
     for _ in range(CRASHES):
         with contextlib.suppress(BrokenProcessPool):
-            return pool, pool.submit(run_job_here, spec, job).result()
+            return pool, pool.submit(run_job_here, spec, answer_limit_s, job).result()
         pool.shutdown(wait=False)
         pool = _new_process()
     where = rollout_id(load_policy(spec).info, job.instance, job.init_state, job.seed)
@@ -205,9 +222,25 @@ def _new_process() -> ProcessPoolExecutor:
     return ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn"))
 
 
+class _Asked:
+    """A policy that is asked within a time limit, and loaded anew by its name after it has hung."""
+
+    def __init__(self, policy: Policy | str, answer_limit_s: float | None) -> None:
+        self._given, self._answer_limit_s = policy, answer_limit_s
+        self._policy: Policy | None = None
+
+    def policy(self) -> Policy:
+        """The policy to ask next."""
+        stale = isinstance(self._policy, TimedPolicy) and self._policy.hung and isinstance(self._given, str)
+        if self._policy is None or stale:
+            loaded = load_policy(self._given) if isinstance(self._given, str) else self._given
+            self._policy = loaded if self._answer_limit_s is None else TimedPolicy(loaded, self._answer_limit_s)
+        return self._policy
+
+
 @functools.cache
-def _worker_policy(spec: str) -> Policy:
-    return load_policy(spec)
+def _asked_here(spec: str, answer_limit_s: float | None) -> _Asked:
+    return _Asked(spec, answer_limit_s)
 
 
 @functools.cache

@@ -32,15 +32,16 @@ class RayCluster:
 
     Args:
         address: The cluster's address, such as ``auto`` or ``ray://head:10001``; ``local`` starts one here.
+        answer_limit_s: Longest time that the policy may take for an answer, in s; None for no limit.
 
     Raises:
         MissingExtraError: Ray is not installed.
     """
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *, answer_limit_s: float | None = None) -> None:
         if importlib.util.find_spec("ray") is None:
             raise MissingExtraError("running on a cluster", "ray", "ray")
-        self._address = address
+        self._address, self._answer_limit_s = address, answer_limit_s
 
     def run(self, policy: Policy | str, jobs: Sequence[Job], *, stop_on_failure: bool) -> Iterator[Outcome]:
         """Run the jobs; see ``Executor.run``.
@@ -56,7 +57,7 @@ class RayCluster:
             _connect(ray, self._address)
         try:
             cpus = int(ray.cluster_resources().get("CPU", 1))
-            for outcome in _stream(ray, spec, batches_for(jobs, cpus)):
+            for outcome in _stream(ray, spec, self._answer_limit_s, batches_for(jobs, cpus)):
                 yield checked(outcome, stop_on_failure=stop_on_failure)
         finally:
             if mine:
@@ -85,10 +86,10 @@ def _check_reachable(address: str) -> None:
         raise InvalidInputError(f"no Ray cluster at '{address}' ({said}); start one or use --ray {LOCAL}") from error
 
 
-def _stream(ray: Any, spec: str, batches: Sequence[tuple[Job, ...]]) -> Iterator[Outcome]:
+def _stream(ray: Any, spec: str, answer_limit_s: float | None, batches: Sequence[tuple[Job, ...]]) -> Iterator[Outcome]:
     """Outcomes of all batches, in whatever order they come back."""
-    remote = ray.remote(num_cpus=CPUS_PER_BATCH, max_retries=0)(_run_batch)
-    left = {remote.options(num_returns="streaming").remote(spec, batch): list(batch) for batch in batches}
+    remote = ray.remote(num_cpus=CPUS_PER_BATCH, max_retries=0)(_run_batch).options(num_returns="streaming")
+    left = {remote.remote(spec, answer_limit_s, batch): list(batch) for batch in batches}
     crashes: dict[Job, int] = {}
     while left:
         ready, _ = ray.wait(list(left), num_returns=1, fetch_local=False)
@@ -107,16 +108,16 @@ def _stream(ray: Any, spec: str, batches: Sequence[tuple[Job, ...]]) -> Iterator
             if crashes[jobs[0]] >= CRASHES:
                 yield _lost(spec, jobs.pop(0))
             if jobs:
-                left[remote.options(num_returns="streaming").remote(spec, tuple(jobs))] = jobs
+                left[remote.remote(spec, answer_limit_s, tuple(jobs))] = jobs
             continue
         yield outcome
         left[stream] = jobs[1:]
 
 
-def _run_batch(spec: str, jobs: tuple[Job, ...]) -> Iterator[Outcome]:
+def _run_batch(spec: str, answer_limit_s: float | None, jobs: tuple[Job, ...]) -> Iterator[Outcome]:
     """Runs on a worker: the policy and the scenes stay warm there from batch to batch."""
     for job in jobs:
-        yield run_job_here(spec, job)
+        yield run_job_here(spec, answer_limit_s, job)
 
 
 def _lost(spec: str, job: Job) -> Outcome:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 
 import numpy as np
@@ -63,3 +64,16 @@ class Sulks(Drift):
     def reset(self, episode: Episode) -> None:
         super().reset(episode)
         self._conflict = episode.instance.case_id is not None
+
+
+class Hangs(Drift):
+    """Never answers on conflicts."""
+
+    def reset(self, episode: Episode) -> None:
+        super().reset(episode)
+        self._conflict = episode.instance.case_id is not None
+
+    def act(self, observation: Observation) -> Array:
+        while self._conflict:
+            time.sleep(60.0)
+        return super().act(observation)

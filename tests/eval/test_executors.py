@@ -109,6 +109,34 @@ def test_without_it_the_first_failure_stops_the_run(chosen: tuple[Instance, ...]
         assert list((tmp_path / ".drift" / "shards").glob("*.parquet"))
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_policy_that_hangs_is_recorded_and_loaded_anew_for_the_next_rollout(
+    chosen: tuple[Instance, ...], tmp_path: Path, workers: int
+) -> None:
+    executor = choose_executor(workers, None, answer_limit_s=1.0)
+    run = _run("misbehaving:Hangs", chosen, tmp_path, executor, keep_going=True)
+    assert run.rollouts == 4
+    assert len(run.failures) == 4
+    assert all(failure.error.endswith("PolicyError: it did not answer within 1 s") for failure in run.failures)
+
+
+def test_a_full_disk_stops_the_run_in_one_line_and_leaves_only_whole_shards(tmp_path: Path) -> None:
+    """Files larger than a limit cannot be written, as on a full disk."""
+    script = (
+        "import resource, sys; from pathlib import Path; from test_executors import _run, chosen_in;"
+        "from conflictvla.eval.executors import InProcess; chosen = chosen_in();"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (12_000, 12_000));"
+        "_run('misbehaving:Drift', chosen, Path(sys.argv[1]), InProcess())"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    child = subprocess.run(command, env=_environment(), capture_output=True, text=True, check=False)
+    assert child.returncode == 1
+    said = child.stderr.splitlines()[-1]
+    assert "cannot write rollouts there" in said
+    assert "File too large" in said
+    assert list((tmp_path / ".drift" / "shards").iterdir()) == []
+
+
 def test_a_run_killed_at_any_moment_goes_on_to_the_same_bytes(
     chosen: tuple[Instance, ...], expected: dict[str, bytes], tmp_path: Path
 ) -> None:
