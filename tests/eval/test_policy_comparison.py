@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ from conflictvla.eval.scores import score
 from conflictvla.toolkit.errors import InvalidInputError
 from conflictvla.toolkit.records import Prompt
 
+from .in_process import conflictvla
 from .synthetic_rollouts import small_evaluation, write_dataset
 
 
@@ -77,8 +76,7 @@ def test_scores_files_are_compared_as_rollouts_are(folder: Path, tmp_path: Path)
 
 
 def test_the_command_prints_both_sides(folder: Path) -> None:
-    command = [sys.executable, "-m", "conflictvla.cli", "compare", str(folder / "persist"), str(folder / "stop")]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert "A: persist, B: stop" in printed
-    rows = json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True, check=True).stdout)
+    sides = (folder / "persist", folder / "stop")
+    assert "A: persist, B: stop" in conflictvla("compare", *sides).stdout
+    rows = json.loads(conflictvla("compare", *sides, "--json").stdout)
     assert [row["measure"] for row in rows] == ["PCSR", "RGSR", "dSR", "TAR", "TS", "Early20_TS", "AMS"]

@@ -25,6 +25,7 @@ from conflictvla.eval.scores import Scores, score
 from conflictvla.toolkit.errors import DatasetError
 from conflictvla.toolkit.records import Arm, Prompt
 
+from .in_process import conflictvla
 from .synthetic_rollouts import make_record, reaching_rollout, sha256, small_evaluation, write_dataset
 
 ATTACK = """<script>alert("x")</script>'"><img src=x onerror=alert(1)>&amp;{{ 7 * 7 }}</script><!--"""
@@ -323,3 +324,14 @@ def test_a_png_shows_what_the_svg_says(tmp_path: Path) -> None:
     assert pixels[75, 60, :3].tolist() == [1.0, 0.0, 0.0]
     assert pixels[75, 225, :3].tolist() == [0.0, 0.0, 1.0]
     assert pixels[10, 290, :3].tolist() == [1.0, 1.0, 1.0]
+
+
+def test_the_command_writes_report_picture_tables_and_figures(folder: Path, tmp_path: Path) -> None:
+    places = {name: tmp_path / name for name in ("report.html", "picture.svg", "tables", "figures")}
+    options = ("--out", "--picture", "--tables", "--figures")
+    arguments = [part for option, place in zip(options, places.values(), strict=True) for part in (option, place)]
+    done = conflictvla("report", folder, *arguments)
+    assert done.returncode == 0, done.stderr
+    assert 'id="further"' in places["report.html"].read_text(encoding="utf-8")
+    assert "tables  52 files" in " ".join(done.stdout.split(str(tmp_path) + "/"))
+    assert (places["figures"] / "level-tar.png").is_file()

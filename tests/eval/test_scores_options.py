@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import json
 import math
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +20,7 @@ from conflictvla.eval.scores_file import read_scores
 from conflictvla.toolkit.errors import DatasetError, InvalidInputError, NotFoundError
 from conflictvla.toolkit.records import Arm, Prompt
 
+from .in_process import conflictvla
 from .synthetic_rollouts import make_record, reaching_rollout, small_evaluation, write_dataset
 from .test_sources import damage
 
@@ -37,11 +36,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def scores(folder: Path) -> Scores:
     return score(folder, supplementary=True)
-
-
-def conflictvla(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "conflictvla.cli", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def test_supplementary_means_by_hand(scores: Scores) -> None:
@@ -160,10 +154,9 @@ def test_strict_and_partial_exclude_each_other(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[str]:
-    """Address of a real Ray cluster of two nodes on this machine."""
+    """Address of a real Ray cluster on this machine."""
     cluster_utils = pytest.importorskip("ray.cluster_utils")
-    nodes = cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
-    nodes.add_node(num_cpus=1)
+    nodes = cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 2})
     yield nodes.address
     nodes.shutdown()
 

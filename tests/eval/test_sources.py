@@ -245,9 +245,9 @@ def test_a_data_set_in_the_hubs_cache_is_scored_offline_at_its_revision(lerobot:
     shutil.copytree(lerobot, folder / "snapshots" / commit)
     (folder / "refs").mkdir()
     (folder / "refs/main").write_text(commit)
-    for address in ("hf://someone/rollouts", f"hf://datasets/someone/rollouts@{commit}", "hf://someone/rollouts@main"):
-        done = offline(f"import conflictvla; print(conflictvla.score({address!r}).pairs.num_rows)", cache)
-        assert done.stdout.strip() == "24", done.stderr
+    addresses = ["hf://someone/rollouts", f"hf://datasets/someone/rollouts@{commit}", "hf://someone/rollouts@main"]
+    done = offline(f"import conflictvla; print([conflictvla.score(a).pairs.num_rows for a in {addresses}])", cache)
+    assert done.stdout.strip() == "[24, 24, 24]", done.stderr
 
 
 def test_offline_without_a_copy_is_one_clear_line(tmp_path: Path) -> None:
