@@ -252,6 +252,7 @@ def report(
     picture: Annotated[Path | None, typer.Option(help="Also outcome against process, as an SVG file.")] = None,
     tables: Annotated[Path | None, typer.Option(help="Folder for the tables: md, tex, csv and json.")] = None,
     figures: Annotated[Path | None, typer.Option(help="Folder for the figures: svg and png.")] = None,
+    videos: Annotated[Path | None, typer.Option(help="Folder of conflictvla render: shows the pair's videos.")] = None,
     partial: Annotated[bool, typer.Option("--partial", help="Leave defective episodes out, and say why.")] = False,
 ) -> None:
     """Score recorded rollouts and write one self-contained HTML report."""
@@ -261,7 +262,7 @@ def report(
 
     scores = score_rollouts(rollouts, supplementary=True, partial=partial)
     _new_folder_for(out)
-    write_report(scores, local_folder(rollouts), out)
+    write_report(scores, local_folder(rollouts), out, videos=videos)
     OUT.print(f"{escape(str(out))}  open it in a browser", highlight=False, soft_wrap=True)
     if picture is not None:
         _new_folder_for(picture)

@@ -17,6 +17,7 @@ from ..toolkit.records import CONTROL_HZ
 from ..toolkit.simulation.rendering import CAMERAS, Camera, Image
 from ..toolkit.simulation.scene_pool import ScenePool
 from .rollouts import read_rollouts
+from .video_files import video_path
 
 CODEC = "h264"
 
@@ -50,7 +51,7 @@ def render_rollouts(
         raise NotFoundError(f"no camera '{camera}': {choices(camera, list(CAMERAS))}")
     written = []
     for episode, states, view in _episodes(dataset, rollout_ids, size):
-        file = out / (episode["rollout_id"].replace("/", "+") + f".{camera}.mp4")
+        file = video_path(out, episode["rollout_id"], camera)
         _write_video(file, (view.image_of(state, camera) for state in states), size)
         written.append(file)
         if progress:

@@ -21,7 +21,7 @@ from ..rollouts import read_rollouts_by_policy
 from ..scores import Scores
 from ..statistics import CONFIDENCE, INTERVAL_METHOD, RESAMPLES, SEED
 from ..tables import TITLES, Cell, arrow, cell, group_column, percent, shown_measures
-from .chosen_pair import ChosenPair, choose_pair, pair_motion
+from .chosen_pair import ChosenPair, choose_pair, pair_motion, pair_videos
 from .panels import failure_distributions, level_panels, prompt_panels
 from .picture import outcome_panels
 from .plots import (
@@ -93,31 +93,36 @@ class PairView:
     paths: Markup
     norms: Markup
     values: tuple[tuple[str, str], ...]
+    videos: tuple[tuple[str, str], ...]
 
 
-def write_report(scores: Scores, rollouts: RolloutSet | Path | str, path: Path | str) -> Path:
+def write_report(
+    scores: Scores, rollouts: RolloutSet | Path | str, path: Path | str, *, videos: Path | None = None
+) -> Path:
     """Write one HTML file that needs nothing else: no network, no other file.
 
     Args:
         scores: What to report.
         rollouts: The rollouts that were scored, or the folder they are in; one pair's motion is shown from them.
         path: Where to write; folders are made as needed.
+        videos: Folder with videos of the rollouts (see ``eval.render``); those of the pair shown are put into the page.
 
     Returns:
-        The path written. The same scores and rollouts give the same bytes.
+        The path written. The same scores, rollouts and videos give the same bytes.
 
     Raises:
         DatasetError: If the rollouts are damaged, or not those that were scored.
+        NotFoundError: If the folder lacks a video of the pair shown; the message says which.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(path.name + ".unfinished")
-    unfinished.write_text(render_report(scores, rollouts), encoding="utf-8")
+    unfinished.write_text(render_report(scores, rollouts, videos=videos), encoding="utf-8")
     os.replace(unfinished, path)
     return path
 
 
-def render_report(scores: Scores, rollouts: RolloutSet | Path | str) -> str:
+def render_report(scores: Scores, rollouts: RolloutSet | Path | str, *, videos: Path | None = None) -> str:
     """The page as text; see ``write_report``."""
     # Instructions and policy names come from data that anyone may have uploaded: everything is escaped.
     environment = Environment(
@@ -148,7 +153,7 @@ def render_report(scores: Scores, rollouts: RolloutSet | Path | str) -> str:
         prompt_effect=_prompt_effect(scores),
         outcome_tests=scores.outcome_tests().to_pylist(),
         abstention=scores.abstention().to_pylist(),
-        pair=_pair_view(scores, rollouts),
+        pair=_pair_view(scores, rollouts, videos),
         colours={"reference": REFERENCE_COLOUR, "conflict": CONFLICT_COLOUR},
         pairs_json=script_json(_pair_list(scores)),
         refusals=_shown_refusals(scores),
@@ -248,7 +253,7 @@ def _prompt_effect(scores: Scores) -> list[dict[str, Any]]:
     ]
 
 
-def _pair_view(scores: Scores, rollouts: RolloutSet | Path | str) -> PairView | None:
+def _pair_view(scores: Scores, rollouts: RolloutSet | Path | str, videos: Path | None) -> PairView | None:
     chosen = choose_pair(scores.pairs)
     if chosen is None:
         return None
@@ -259,7 +264,13 @@ def _pair_view(scores: Scores, rollouts: RolloutSet | Path | str) -> PairView | 
     )
     motion = pair_motion(chosen, parts)
     values = tuple((measure.symbol, percent(chosen.row[measure.name])) for measure in MEASURES if measure.process)
-    return PairView(chosen=chosen, paths=gripper_paths(motion), norms=action_norms(motion), values=values)
+    return PairView(
+        chosen=chosen,
+        paths=gripper_paths(motion),
+        norms=action_norms(motion),
+        values=values,
+        videos=() if videos is None else pair_videos(chosen, videos),
+    )
 
 
 def _pair_list(scores: Scores) -> dict[str, Any]:

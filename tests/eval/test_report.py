@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import struct
@@ -22,7 +23,8 @@ from conflictvla.eval.report.png import write_png
 from conflictvla.eval.report.svg import Plot, nice_ticks, spread
 from conflictvla.eval.rollouts import read_rollouts
 from conflictvla.eval.scores import Scores, score
-from conflictvla.toolkit.errors import DatasetError
+from conflictvla.eval.video_files import video_path
+from conflictvla.toolkit.errors import DatasetError, NotFoundError
 from conflictvla.toolkit.records import Arm, Prompt
 
 from .in_process import conflictvla
@@ -335,3 +337,20 @@ def test_the_command_writes_report_picture_tables_and_figures(folder: Path, tmp_
     assert 'id="further"' in places["report.html"].read_text(encoding="utf-8")
     assert "tables  52 files" in " ".join(done.stdout.split(str(tmp_path) + "/"))
     assert (places["figures"] / "level-tar.png").is_file()
+
+
+def test_videos_of_the_pair_shown_are_put_into_the_page(scores: Scores, folder: Path, tmp_path: Path) -> None:
+    chosen = choose_pair(scores.pairs)
+    assert chosen is not None
+    for arm in ("reference", "conflict"):
+        video_path(tmp_path, chosen.row[f"{arm}_rollout"], "agentview").write_bytes(f"{arm} film".encode())
+    videos = [
+        dict(attrs) for tag, attrs in Elements(render_report(scores, folder, videos=tmp_path)).found if tag == "video"
+    ]
+    contents = [base64.b64decode(str(video["src"]).removeprefix("data:video/mp4;base64,")) for video in videos]
+    assert contents == [b"reference film", b"conflict film"]
+
+
+def test_a_missing_video_is_named_with_the_command_that_makes_it(scores: Scores, folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError, match="conflictvla render ROLLOUTS --rollout"):
+        render_report(scores, folder, videos=tmp_path)
