@@ -22,7 +22,8 @@ $(INSTALLED): pyproject.toml constraints.txt .ci/setup
 	@.ci/setup $(VENV)
 	@touch $@
 
-demo: setup ## run the demonstration and write its report to demo/
+demo: setup ## run the demonstration anew and write its report to demo/
+	@rm -rf demo
 	$(BIN)/conflictvla demo --out demo
 
 test: setup ## run the tests but for the exhaustive ones

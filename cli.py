@@ -19,6 +19,7 @@ from .toolkit.errors import ConflictVLAError, InvalidInputError
 from .toolkit.records import SUITES, Arm, Family, Level, Prompt
 
 if TYPE_CHECKING:
+    from .eval.replay import ReplayCheck
     from .eval.run import RunProgress
 
 app = typer.Typer(
@@ -37,6 +38,9 @@ FOUND_SOMETHING_WRONG = 1
 WRONG_USAGE = 2
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+RolloutsArgument = Annotated[
+    str, typer.Argument(help="Folder with one or more rollout data sets, or hf://OWNER/NAME@REVISION.")
+]
 TasksOption = Annotated[Path | None, typer.Option("--tasks", help="Another task release; default: the packaged one.")]
 
 
@@ -69,7 +73,7 @@ def demo(
     from .eval.tables import print_table
 
     with _progress("rollouts", demo_rollout_count()) as advance:
-        result = run_demo(out, lambda agent, state: advance(f"{agent}: {state.job.instance.instruction}"))
+        result = run_demo(out, lambda agent, state: advance(f"{agent}: {_done(state)}", state.job is not None))
     print_table(result.scores, "overall", OUT)
     OUT.print(escape(result.lesson), highlight=False)
     OUT.print()
@@ -85,75 +89,189 @@ def demo(
 def run(
     policy: Annotated[str, typer.Option(help="persist, refuse, fail_persist, or your own as module:Class.")],
     out: Annotated[Path, typer.Option(help="Folder; rollouts go to OUT/rollouts/<policy>.")],
-    cases: Annotated[str | None, typer.Option(help="Case ids with * as wildcard, comma-separated; or all.")] = None,
+    cases: Annotated[
+        str | None, typer.Option(help="Case ids with * as wildcard, comma-separated; default: all.")
+    ] = None,
     prompts: Annotated[str, typer.Option(help="Prompt conditions, comma-separated.")] = "P0",
     init_states: Annotated[str, typer.Option(help="Initial states, such as 0-4 or 0,7.")] = "0-4",
     seed: Annotated[int, typer.Option(help="Seed handed to the policy.")] = 0,
+    workers: Annotated[int, typer.Option(help="Processes on this machine.")] = 1,
+    ray: Annotated[str | None, typer.Option(help="Address of a Ray cluster to run on, or 'local'.")] = None,
+    answer_limit: Annotated[float, typer.Option(help="Longest time for an answer of the policy, in seconds.")] = 600.0,
+    keep_going: Annotated[bool, typer.Option("--keep-going", help="Go on when the policy fails in a rollout.")] = False,
     tasks: TasksOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Roll a policy out on conflict cases and their references; run again to continue after an interruption."""
+    """Roll a policy out on conflict cases and their references; run again to continue after an interruption.
+
+    Exit code 1 where --keep-going left rollouts out; they are listed in OUT/rollouts/<policy>.failures.jsonl.
+    """
     from .builders.tasks_dataset import load_instances
-    from .eval.policies.registry import load_policy
+    from .eval.executors import choose_executor
     from .eval.run import run_policy, with_references
     from .eval.selection import parse_numbers, parse_prompts, select_conflicts
 
     states = parse_numbers(init_states, "--init-states")
     everything = load_instances(tasks)
     chosen = with_references(select_conflicts(everything, cases, parse_prompts(prompts)), everything)
-    runner = load_policy(policy)
-    with _progress("rollouts", len(chosen) * len(states)) as advance:
-
-        def report_progress(state: RunProgress) -> None:
-            advance(state.job.instance.instruction)
-
-        folder = run_policy(runner, chosen, out / "rollouts", init_states=states, seed=seed, progress=report_progress)
-    OUT.print(f"{escape(str(folder))}  {len(chosen) * len(states)} rollouts", highlight=False, soft_wrap=True)
-    OUT.print(f"next: conflictvla score {escape(str(out))} --out {escape(str(out / 'scores.json'))}", soft_wrap=True)
-
-
-@app.command()
-def score(
-    rollouts: Annotated[Path, typer.Argument(help="Folder with one or more rollout data sets.")],
-    out: Annotated[Path | None, typer.Option(help="File for the scores as JSON.")] = None,
-    by: Annotated[str, typer.Option(help="overall, family, level, suite, prompt or qualified.")] = "overall",
-    as_json: JsonOption = False,
-) -> None:
-    """Score recorded rollouts; needs neither simulator nor torch. Exit code 1 where pairs were refused."""
-    from .eval.scores import score as score_rollouts
-    from .eval.tables import print_table
-
-    scores = score_rollouts(rollouts)
-    if out is not None:
-        _new_folder_for(out)
-        scores.write(out)
-    if as_json:
-        typer.echo(json.dumps(_null_for_nan(scores.table(by).to_pylist())))
-    else:
-        print_table(scores, by, OUT)
-    if scores.refusals:
-        for field, count in scores.refusals_by_field().items():
-            ERR.print(f"refused {count} conflict rollouts: {escape(field)}", highlight=False)
+    executor = choose_executor(workers, ray, answer_limit_s=answer_limit)
+    with _run_progress(as_json, len(chosen) * len(states)) as report_progress:
+        result = run_policy(
+            policy,
+            chosen,
+            out / "rollouts",
+            init_states=states,
+            seed=seed,
+            executor=executor,
+            keep_going=keep_going,
+            progress=report_progress,
+        )
+    if result.dataset is not None and not as_json:
+        OUT.print(f"{escape(str(result.dataset))}  {result.rollouts} rollouts", highlight=False, soft_wrap=True)
+        OUT.print(
+            f"next: conflictvla score {escape(str(out))} --out {escape(str(out / 'scores.json'))}", soft_wrap=True
+        )
+    if result.failures:
+        ERR.print(
+            f"{len(result.failures)} rollouts failed; the first: {escape(result.failures[0].error)}", soft_wrap=True
+        )
         raise typer.Exit(FOUND_SOMETHING_WRONG)
 
 
 @app.command()
-def report(
+def replay(
     rollouts: Annotated[Path, typer.Argument(help="Folder with one or more rollout data sets.")],
-    out: Annotated[Path, typer.Option(help="The HTML file.")] = Path("report.html"),
-    picture: Annotated[Path | None, typer.Option(help="Also outcome against process, as an SVG file.")] = None,
+    sample: Annotated[int | None, typer.Option(help="Replay only that many, drawn at random.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
+    tolerance: Annotated[float, typer.Option(help="Largest difference in positions allowed, in m and rad.")] = 0.0,
+    as_json: JsonOption = False,
 ) -> None:
-    """Score recorded rollouts and write one self-contained HTML report."""
-    from .eval.report import write_picture, write_report
+    """Execute recorded actions again and compare states and outcome. Exit code 1 where a rollout differs."""
+    from .eval.replay import replay_rollouts
+    from .eval.rollouts import find_datasets
+
+    checks: list[ReplayCheck] = []
+    total = sum(1 for _ in find_datasets(rollouts))
+    with _progress("data sets", total) as advance:
+        for folder in find_datasets(rollouts):
+            checks.extend(replay_rollouts(folder, sample=sample, seed=seed, tolerance=tolerance))
+            advance(folder.name)
+    wrong = [check for check in checks if check.difference is not None]
+    if as_json:
+        typer.echo(json.dumps([{"rollout_id": c.rollout_id, "difference": c.difference} for c in checks]))
+    else:
+        for check in wrong:
+            OUT.print(f"{escape(check.rollout_id)}: {escape(check.difference or '')}", highlight=False, soft_wrap=True)
+        OUT.print(f"{len(checks)} rollouts replayed, {len(wrong)} differ", highlight=False)
+    if wrong:
+        raise typer.Exit(FOUND_SOMETHING_WRONG)
+
+
+@app.command()
+def render(
+    rollouts: Annotated[Path, typer.Argument(help="A rollout data set.")],
+    out: Annotated[Path, typer.Option(help="Folder for the videos.")],
+    rollout: Annotated[
+        list[str] | None, typer.Option(help="A rollout id; may be given several times. Default: all.")
+    ] = None,
+    camera: Annotated[str, typer.Option(help="agentview or robot0_eye_in_hand.")] = "agentview",
+    size: Annotated[int, typer.Option(help="Width and height in pixels.")] = 256,
+) -> None:
+    """Make videos of recorded rollouts, afterwards, from the simulator's recorded states."""
+    from .eval.render import render_rollouts
+    from .eval.rollouts import find_datasets
+
+    folders = find_datasets(rollouts)
+    if len(folders) != 1:
+        raise InvalidInputError(f"{rollouts}: holds {len(folders)} data sets; name one of them")
+    with _progress("videos", len(rollout) if rollout else None) as advance:
+        files = render_rollouts(
+            folders[0], out, rollout_ids=rollout, camera=camera, size=size, progress=lambda done: advance(done)
+        )
+    OUT.print(f"{escape(str(out))}  {len(files)} videos", highlight=False, soft_wrap=True)
+
+
+@app.command()
+def score(
+    rollouts: RolloutsArgument,
+    out: Annotated[Path | None, typer.Option(help="File for the scores as JSON.")] = None,
+    by: Annotated[str, typer.Option(help="Table: overall, family, level, suite, prompt, qualified, ...")] = "overall",
+    supplementary: Annotated[bool, typer.Option("--supplementary", help="Also supplementary and behaviour.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="List all defects and refusals; exit 2 if any.")] = False,
+    partial: Annotated[bool, typer.Option("--partial", help="Leave defective episodes out, and say why.")] = False,
+    ray: Annotated[str | None, typer.Option(help="Address of a Ray cluster to score on, or 'local'.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Score recorded rollouts; needs neither simulator nor torch. Exit code 1 where pairs or episodes are left out."""
+    from .eval.all_tables import print_any_table, text_table
     from .eval.scores import score as score_rollouts
 
-    scores = score_rollouts(rollouts)
+    if strict and partial:
+        raise InvalidInputError("--strict refuses what --partial leaves out: give one of them")
+    scores = score_rollouts(rollouts, supplementary=supplementary, partial=strict or partial, ray_address=ray)
+    if strict and (scores.left_out or scores.refusals):
+        for complaint in (*scores.left_out, *scores.refusals):
+            ERR.print(escape(str(complaint)), highlight=False, soft_wrap=True)
+        raise typer.Exit(WRONG_USAGE)
+    if out is not None:
+        _new_folder_for(out)
+        scores.write(out)
+    if as_json:
+        typer.echo(json.dumps(_null_for_nan(text_table(scores, by).data.to_pylist())))
+    else:
+        print_any_table(scores, by, OUT)
+    for field, count in scores.refusals_by_field().items():
+        ERR.print(f"refused {count} conflict rollouts: {escape(field)}", highlight=False)
+    for field, count in scores.left_out_by_field().items():
+        ERR.print(f"left out for {count} defects: {escape(field)}", highlight=False)
+    if scores.refusals or scores.left_out:
+        raise typer.Exit(FOUND_SOMETHING_WRONG)
+
+
+@app.command()
+def compare(
+    first: Annotated[str, typer.Argument(metavar="A", help="One policy: its scores file, or its rollouts.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="The other policy, likewise.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Put two policies side by side on the cases and initial states that both have, with paired intervals."""
+    from .eval.all_tables import print_text_table
+    from .eval.policy_comparison import compare_policies, comparison_table, load_scores
+
+    comparison = compare_policies(load_scores(first), load_scores(second))
+    if as_json:
+        typer.echo(json.dumps(_null_for_nan(comparison.table.to_pylist())))
+    else:
+        print_text_table(comparison_table(comparison), OUT)
+
+
+@app.command()
+def report(
+    rollouts: RolloutsArgument,
+    out: Annotated[Path, typer.Option(help="The HTML file.")] = Path("report.html"),
+    picture: Annotated[Path | None, typer.Option(help="Also outcome against process, as an SVG file.")] = None,
+    tables: Annotated[Path | None, typer.Option(help="Folder for the tables: md, tex, csv and json.")] = None,
+    figures: Annotated[Path | None, typer.Option(help="Folder for the figures: svg and png.")] = None,
+    videos: Annotated[Path | None, typer.Option(help="Folder of conflictvla render: shows the pair's videos.")] = None,
+    partial: Annotated[bool, typer.Option("--partial", help="Leave defective episodes out, and say why.")] = False,
+) -> None:
+    """Score recorded rollouts and write one self-contained HTML report."""
+    from .eval.report import write_figures, write_picture, write_report, write_tables
+    from .eval.scores import score as score_rollouts
+    from .eval.sources import local_folder
+
+    scores = score_rollouts(rollouts, supplementary=True, partial=partial)
     _new_folder_for(out)
-    write_report(scores, rollouts, out)
+    write_report(scores, local_folder(rollouts), out, videos=videos)
     OUT.print(f"{escape(str(out))}  open it in a browser", highlight=False, soft_wrap=True)
     if picture is not None:
         _new_folder_for(picture)
         write_picture(scores, picture)
         OUT.print(f"{escape(str(picture))}  outcome against process", highlight=False, soft_wrap=True)
+    for folder, write in ((tables, write_tables), (figures, write_figures)):
+        if folder is not None:
+            _new_folder_for(folder / "file")
+            OUT.print(f"{escape(str(folder))}  {len(write(scores, folder))} files", highlight=False, soft_wrap=True)
 
 
 @app.command()
@@ -334,8 +452,8 @@ def tasks_check(
 
 
 @contextmanager
-def _progress(what: str, total: int) -> Iterator[Callable[[str], None]]:
-    """A progress bar on the error stream; the yielded function advances it and names what was just done."""
+def _progress(what: str, total: int | None) -> Iterator[Callable[..., None]]:
+    """A progress bar on the error stream; the yielded function names what was just done and advances it."""
     columns = (
         TextColumn(what),
         BarColumn(bar_width=24),
@@ -345,7 +463,43 @@ def _progress(what: str, total: int) -> Iterator[Callable[[str], None]]:
     )
     with Progress(*columns, console=ERR, transient=True) as bar:
         job = bar.add_task("starting the simulator", total=total)
-        yield lambda done: bar.update(job, advance=1, description=done)
+        yield lambda done, advance=1: bar.update(job, advance=int(advance), description=done)
+
+
+@contextmanager
+def _run_progress(as_json: bool, total: int) -> Iterator[Callable[[RunProgress], None]]:
+    """What is told after each rollout: an event a line for machines, or a bar with the success so far per arm."""
+    if as_json:
+        yield lambda state: typer.echo(json.dumps(_event(state)))
+        return
+    tally: dict[str, list[bool]] = {arm: [] for arm in Arm}
+    with _progress("rollouts", total) as advance:
+
+        def show(state: RunProgress) -> None:
+            if state.job is None:
+                advance("continuing" if state.done else "starting the simulator", state.done)
+                return
+            tally[state.job.instance.arm].append(bool(state.success))
+            rates = ", ".join(f"{arm} {sum(won)}/{len(won)}" for arm, won in tally.items() if won)
+            advance(f"reached the goal: {rates}")
+
+        yield show
+
+
+def _event(state: RunProgress) -> dict[str, Any]:
+    job = state.job
+    return {
+        "done": state.done,
+        "total": state.total,
+        "instance_id": None if job is None else job.instance.instance_id,
+        "init_state": None if job is None else job.init_state,
+        "success": state.success,
+        "error": state.error,
+    }
+
+
+def _done(state: RunProgress) -> str:
+    return "" if state.job is None else state.job.instance.instruction
 
 
 def _new_folder_for(file: Path) -> None:

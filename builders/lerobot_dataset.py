@@ -23,6 +23,7 @@ from ..toolkit.libero_install import quiet
 from ..toolkit.records import CONTROL_HZ
 from .rollout_schema import FRAME_FEATURES, EpisodeRecord, episodes_table
 from .rollout_shards import read_shard
+from .sim_states import SimStateWriter
 
 ROBOT_TYPE = "panda"
 WRITING = "writing rollouts as a LeRobot data set"
@@ -62,9 +63,11 @@ def write_lerobot_dataset(
                 robot_type=ROBOT_TYPE,
                 use_videos=False,
             )
+            states = SimStateWriter(root)
             try:
-                episodes = [_add_episode(dataset, shard, progress) for shard in shards]
+                episodes = [_add_episode(dataset, states, shard, progress) for shard in shards]
             finally:
+                states.close()
                 dataset.finalize()  # else LeRobot would do so later, after the folder is gone
         _add_episode_columns(root, episodes)
         os.replace(root, out)
@@ -90,8 +93,11 @@ def lerobot_features() -> dict[str, dict[str, Any]]:
     }
 
 
-def _add_episode(dataset: Any, shard: Path, progress: Callable[[], None] | None) -> EpisodeRecord:
+def _add_episode(
+    dataset: Any, states: SimStateWriter, shard: Path, progress: Callable[[], None] | None
+) -> EpisodeRecord:
     rollout = read_shard(shard)
+    states.add(rollout.sim_states)
     for t in range(len(rollout.frames["action"])):
         frame: dict[str, Any] = {name: rollout.frames[name][t] for name in FRAME_FEATURES}
         dataset.add_frame({**frame, "task": rollout.episode.prompt_text})

@@ -37,6 +37,10 @@ FRAME_FEATURES: dict[str, tuple[int, tuple[str, ...]]] = {
 }
 """Float32 features of a frame: width and component names. ``action`` is as executed, after clipping to [-1, 1]."""
 
+SIM_STATES = "sim_states"
+"""Folder beside ``data`` with the simulator's states, for replay and rendering: parquet with the columns
+``episode_index``, ``frame_index`` (H + 1 rows an episode) and ``state``. LeRobot's reader passes it by."""
+
 EPISODE_COLUMNS: dict[str, pa.DataType] = {
     "rollout_id": pa.string(),
     "arm": pa.string(),
@@ -129,10 +133,12 @@ class Rollout:
     Attributes:
         episode: Who did what, where, under which versions, and how it ended.
         frames: For each name in ``FRAME_FEATURES`` an array of shape (H, width), float32.
+        sim_states: MuJoCo's full physics state before each action and after the last, shape (H + 1, n), float64.
     """
 
     episode: EpisodeRecord
     frames: dict[str, Array]
+    sim_states: npt.NDArray[np.float64]
 
 
 def episodes_table(episodes: list[EpisodeRecord]) -> pa.Table:

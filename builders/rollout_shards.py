@@ -21,6 +21,8 @@ from ..toolkit.records import Arm, Family, Level, Prompt
 from .rollout_schema import FRAME_FEATURES, EpisodeRecord, Rollout
 
 EPISODE_KEY = b"conflictvla.episode"
+FINAL_STATE_KEY = b"conflictvla.final_sim_state"
+STATE = "sim_state"
 
 
 def shard_path(folder: Path, rollout_id: str) -> Path:
@@ -41,11 +43,15 @@ def write_shard(rollout: Rollout, folder: Path) -> Path:
         )
         for name, (width, _) in FRAME_FEATURES.items()
     }
+    width = rollout.sim_states.shape[1]
+    states = pa.array(np.ascontiguousarray(rollout.sim_states[:-1], dtype="<f8").ravel())
+    columns[STATE] = pa.FixedSizeListArray.from_arrays(states, width)
+    final = np.ascontiguousarray(rollout.sim_states[-1], dtype="<f8").tobytes()
     episode = json.dumps(dataclasses.asdict(rollout.episode), sort_keys=True).encode()
     aside = path.with_suffix(f".{os.getpid()}.part")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        pq.write_table(pa.table(columns).replace_schema_metadata({EPISODE_KEY: episode}), aside)
+        pq.write_table(pa.table(columns).replace_schema_metadata({EPISODE_KEY: episode, FINAL_STATE_KEY: final}), aside)
         os.replace(aside, path)
     except OSError as error:
         with contextlib.suppress(OSError):
@@ -62,14 +68,17 @@ def read_shard(path: Path) -> Rollout:
     """
     try:
         table = pq.read_table(path)
-        fields = json.loads((table.schema.metadata or {})[EPISODE_KEY])
+        metadata = table.schema.metadata or {}
+        fields = json.loads(metadata[EPISODE_KEY])
+        final = np.frombuffer(metadata[FINAL_STATE_KEY], dtype="<f8")
+        before = table.column(STATE).combine_chunks().flatten().to_numpy().reshape(-1, len(final))
         frames = {
             name: table.column(name).combine_chunks().flatten().to_numpy().reshape(-1, width)
             for name, (width, _) in FRAME_FEATURES.items()
         }
     except (OSError, KeyError, ValueError) as error:
         raise DatasetError(f"{path}: not a whole rollout shard ({error}); delete it and run again") from error
-    return Rollout(episode=_episode(fields), frames=frames)
+    return Rollout(episode=_episode(fields), frames=frames, sim_states=np.vstack([before, final]))
 
 
 def _episode(fields: dict[str, Any]) -> EpisodeRecord:

@@ -27,6 +27,7 @@ OUTCOME_SCHEMA = pa.schema(
         ("prompt", pa.string()),
         ("reference_only", pa.int64()),
         ("conflict_only", pa.int64()),
+        ("mcnemar_p", pa.float64()),
         ("p", pa.float64()),
         ("q", pa.float64()),
         ("n", pa.int64()),
@@ -74,26 +75,32 @@ UNDEFINED_SCHEMA = pa.schema(
 
 
 def outcome_tests(pairs: pa.Table) -> pa.Table:
-    """Exact McNemar test of y+ against y-, a row for each policy and prompt condition.
+    """Does the conflict change the outcome? Tests of y+ against y-, a row for each policy and prompt condition.
 
     Returns:
-        ``reference_only`` and ``conflict_only`` count discordant pairs, ``q`` is ``p`` adjusted over the table.
+        ``reference_only`` and ``conflict_only`` count discordant pairs, and ``mcnemar_p`` is the exact McNemar test,
+        which takes pairs as independent. ``p`` is the sign-flip test over base tasks, which holds its size although
+        pairs share reference rollouts; NaN with fewer than two base tasks. ``q`` is ``p`` adjusted over the table.
     """
+    clusters = base_task_clusters(pairs)
     rows = []
     for group in groups_of(pairs, None, primary_only=False):
         chosen = pairs.take(pa.array(group.rows))
-        test = mcnemar(success(chosen, "reference"), success(chosen, "conflict"))
+        reference, conflict = success(chosen, "reference"), success(chosen, "conflict")
+        test = mcnemar(reference, conflict)
+        drop = reference.astype(np.float64) - conflict
         rows.append(
             {
                 "policy": group.policy,
                 "prompt": group.prompt,
                 "reference_only": test.reference_only,
                 "conflict_only": test.conflict_only,
-                "p": test.p,
+                "mcnemar_p": test.p,
+                "p": sign_flip_p(drop, clusters[group.rows], generator()),
                 "n": chosen.num_rows,
             }
         )
-    return _with_false_discovery(rows, OUTCOME_SCHEMA)
+    return with_false_discovery(rows, OUTCOME_SCHEMA)
 
 
 def prompt_effect(pairs: pa.Table) -> pa.Table:
@@ -110,7 +117,7 @@ def prompt_effect(pairs: pa.Table) -> pa.Table:
         both = _under_both_prompts(pairs.filter(pc.equal(pairs["policy"], policy)))
         if both.num_rows:
             rows += _prompt_rows(policy, both)
-    return _with_false_discovery(rows, PROMPT_SCHEMA)
+    return with_false_discovery(rows, PROMPT_SCHEMA)
 
 
 def abstention(pairs: pa.Table) -> pa.Table:
@@ -195,15 +202,25 @@ def _prompt_rows(policy: str, both: pa.Table) -> list[dict[str, Any]]:
             row |= {"P0": float(p0[defined].mean()), "P1": float(p1[defined].mean())}
         else:
             row |= {"P0": float("nan"), "P1": float("nan")}
-        rows.append(row | _difference((p1 - p0)[defined], clusters[defined]))
+        rows.append(row | paired_difference((p1 - p0)[defined], clusters[defined]))
     (reference_p0, reference_p1), (conflict_p0, conflict_p1) = values["PCSR"], values["RGSR"]
     selective = selectivity(reference_p0, conflict_p0, reference_p1, conflict_p1)
     no_level = {"P0": float("nan"), "P1": float("nan")}
-    return [*rows, {"policy": policy, "measure": "selectivity"} | no_level | _difference(selective, clusters)]
+    return [
+        *rows,
+        {"policy": policy, "measure": "selectivity"} | no_level | paired_difference(selective, clusters, range_=2),
+    ]
 
 
-def _difference(differences: FloatArray, clusters: npt.NDArray[np.int64]) -> dict[str, Any]:
-    (interval,) = cluster_intervals([mean_of_defined(differences)], clusters, generator())
+def paired_difference(differences: FloatArray, clusters: npt.NDArray[np.int64], range_: float = 1.0) -> dict[str, Any]:
+    """Mean of paired differences within [-range_, range_]: its interval, and ``p`` of a sign-flip test.
+
+    Args:
+        differences: One a pair, finite, shape (P,).
+        clusters: Number of each pair's base task, shape (P,).
+        range_: Largest difference that there can be.
+    """
+    (interval,) = cluster_intervals([mean_of_defined(differences, -range_, range_)], clusters, generator())
     return {
         "difference": interval.value,
         "difference_lo": interval.low,
@@ -213,6 +230,7 @@ def _difference(differences: FloatArray, clusters: npt.NDArray[np.int64]) -> dic
     }
 
 
-def _with_false_discovery(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
+def with_false_discovery(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
+    """Rows as a table, with ``q``: their ``p`` adjusted over the table."""
     adjusted = false_discovery(np.array([row["p"] for row in rows], np.float64))
     return pa.Table.from_pylist([row | {"q": float(q)} for row, q in zip(rows, adjusted, strict=True)], schema=schema)

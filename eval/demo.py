@@ -9,8 +9,8 @@ from pathlib import Path
 from ..builders.tasks_dataset import load_instances
 from ..toolkit.errors import InvalidInputError
 from ..toolkit.records import Arm, Family, Instance, Level, Prompt
-from ..toolkit.simulation.scene_pool import ScenePool
-from .policies.registry import SCRIPTED, load_policy
+from .executors import InProcess
+from .policies.registry import SCRIPTED
 from .run import RunProgress, run_policy, with_references
 from .scores import Scores, score
 
@@ -84,7 +84,7 @@ def run_demo(out: Path, progress: Callable[[str, RunProgress], None] | None = No
         raise InvalidInputError(f"{out}: exists and holds other files; choose another --out or remove it")
     instances = load_instances()
     chosen = with_references(demo_cases(instances), instances)
-    scenes = ScenePool()
+    executor = InProcess()
     for name in SCRIPTED:
         if (out / ROLLOUTS / name).exists():
             continue  # finished before an interruption
@@ -93,9 +93,7 @@ def run_demo(out: Path, progress: Callable[[str, RunProgress], None] | None = No
             if progress:
                 progress(name, state)
 
-        run_policy(
-            load_policy(name), chosen, out / ROLLOUTS, init_states=[INIT_STATE], scenes=scenes, progress=report_progress
-        )
+        run_policy(name, chosen, out / ROLLOUTS, init_states=[INIT_STATE], executor=executor, progress=report_progress)
     scores = score(out / ROLLOUTS)
     scores.write(out / SCORES_FILE)
     write_report(scores, out / ROLLOUTS, out / REPORT_FILE)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ..builders.tasks_dataset import load_instances
 from ..toolkit.records import Arm, Instance, Prompt
+from .executors import Executor
 from .policies.policy import Policy
-from .policies.registry import load_policy
 from .run import RunProgress, run_policy, with_references
 from .scores import Scores, score
 
@@ -20,6 +20,7 @@ def evaluate(
     out: Path | str,
     init_states: Sequence[int] = range(5),
     seed: int = 0,
+    executor: Executor | None = None,
     progress: Callable[[RunProgress], None] | None = None,
 ) -> Scores:
     """Run a policy on conflict instances and their references, and score the pairs.
@@ -30,6 +31,7 @@ def evaluate(
         out: Folder that receives the data set of rollouts, named after the policy.
         init_states: LIBERO's numbers of the initial states.
         seed: Seed handed to the policy.
+        executor: Where rollouts are run, such as ``Processes(4)`` for a policy given by name; here by default.
         progress: Told after each rollout.
 
     Raises:
@@ -42,6 +44,9 @@ def evaluate(
         for instance in (everything if instances is None else instances)
         if instance.arm is Arm.CONFLICT and (instances is not None or instance.prompt is Prompt.P0)
     ]
-    runner = load_policy(policy) if isinstance(policy, str) else policy
     chosen = with_references(conflicts, everything)
-    return score(run_policy(runner, chosen, Path(out), init_states=init_states, seed=seed, progress=progress))
+    run = run_policy(
+        policy, chosen, Path(out), init_states=init_states, seed=seed, executor=executor, progress=progress
+    )
+    assert run.dataset is not None  # a failing policy raises here, so there is something to score
+    return score(run.dataset)

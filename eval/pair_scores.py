@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from .measures import process
 from .pairs import Pairing
-from .rollouts import RolloutSet
+from .rollout_set import RolloutSet
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..toolkit.records import PROTOCOL_VERSION, Arm
-from .rollouts import RolloutSet
+from .rollout_set import RolloutSet
 
 IntArray = npt.NDArray[np.int64]
 ObjectArray = npt.NDArray[np.object_]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ class Versions:
     numpy: str
 
 
+@functools.cache
 def installed_versions() -> Versions:
     """The versions installed here."""
     return Versions(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 
 import numpy as np
@@ -13,15 +14,15 @@ from ..toolkit.prompts import prompt_sha256, prompt_text
 from ..toolkit.records import PROTOCOL_VERSION, Instance
 from ..toolkit.simulation.scene import Scene
 from ..toolkit.simulation.targets import target_positions
-from .policies.policy import Array, Episode, Observation, Policy
+from .policies.policy import Array, Episode, Image, Observation, Policy, PolicyInfo
 from .provenance import Versions
 
 ACTION_WIDTH = 7
 
 
-def rollout_id(policy: Policy, instance: Instance, init_state: int, seed: int) -> str:
+def rollout_id(policy: PolicyInfo, instance: Instance, init_state: int, seed: int) -> str:
     """Unique name of a rollout: policy, instance, initial state and seed."""
-    return f"{policy.info.name}/{instance.instance_id}/init{init_state}/seed{seed}"
+    return f"{policy.name}/{instance.instance_id}/init{init_state}/seed{seed}"
 
 
 def run_rollout(
@@ -44,7 +45,7 @@ def run_rollout(
     settled = scene.state().sha256()
     text = prompt_text(instance.instruction, instance.prompt)
     episode = Episode(instruction=text, init_state=init_state, seed=seed, instance=instance, scene=scene)
-    where = rollout_id(policy, instance, init_state, seed)
+    where = rollout_id(policy.info, instance, init_state, seed)
     frames = _Frames(scene, instance.targets)
     try:
         policy.reset(episode)
@@ -92,6 +93,7 @@ def run_rollout(
             numpy_version=versions.numpy,
         ),
         frames=frames.arrays(),
+        sim_states=frames.sim_states(),
     )
 
 
@@ -134,7 +136,15 @@ def observe(scene: Scene, step: int) -> Observation:
         joint_pos_rad=scene.joint_pos_rad(),
         gripper_pos_m=fingers,
         state=np.concatenate([pos, axis_angle(quat), fingers]),
+        camera=functools.partial(_view, scene),
     )
+
+
+def _view(scene: Scene, camera: str, size: int) -> Image:
+    """Rendering is imported and set up only when a policy looks."""
+    from ..toolkit.simulation.rendering import camera_of
+
+    return camera_of(scene, size).image(camera)
 
 
 def axis_angle(quat_wxyz: Array) -> Array:
@@ -153,6 +163,7 @@ class _Frames:
     def __init__(self, scene: Scene, targets: tuple[str, ...]) -> None:
         self._scene, self._targets = scene, targets
         self._rows: dict[str, list[npt.NDArray[np.float32]]] = {name: [] for name in FRAME_FEATURES}
+        self._states: list[Array] = []
 
     def positions(self) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
         """Gripper position (3,) and target positions (3 * TARGET_SLOTS,), unused slots zero."""
@@ -175,6 +186,11 @@ class _Frames:
         }
         for name, value in row.items():
             self._rows[name].append(value.astype(np.float32))
+        self._states.append(self._scene.physics())
+
+    def sim_states(self) -> Array:
+        """Physics states before each action and now, shape (H + 1, n)."""
+        return np.stack([*self._states, self._scene.physics()])
 
     def arrays(self) -> dict[str, npt.NDArray[np.float32]]:
         """The frames as arrays of shape (H, width)."""

@@ -1,10 +1,12 @@
-"""Episode rows of a LeRobot v3 data set, with every field checked against the rollout schema."""
+"""Episode rows of a data set, with every field checked against the rollout schema."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +16,15 @@ import pyarrow.compute as pc
 from ..builders.rollout_schema import EPISODE_COLUMNS, ROLLOUT_SCHEMA_VERSION, TARGET_SLOTS
 from ..toolkit.errors import DatasetError
 from ..toolkit.records import Arm, Family, Level, Prompt
-from .rollout_frames import RECORD_AGAIN, open_parquet, parquet_files, read_columns
+from .defects import Defect, Inspection
+from .frame_files import open_parquet, read_columns
+from .layout import RECORD_AGAIN, Layout
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-LEROBOT_COLUMNS = {"episode_index": pa.int64(), "length": pa.int64()}
-"""LeRobot's own episode columns that tie an episode to its frames."""
+FRAME_KEYS = {"episode_index": pa.int64(), "length": pa.int64()}
+"""Episode columns that tie an episode to its frames."""
 
 CONFLICT_ONLY = ("case_id", "family", "level")
 """Columns that are null for references and set for conflicts."""
@@ -41,11 +45,13 @@ class EpisodeTable:
 
     Attributes:
         table: The columns of ``EPISODE_COLUMNS``, cast to their types.
-        episode_index: LeRobot's episode number, shape (N,), unique.
+        episode_index: Number of each episode within the data set, shape (N,), unique.
         length: Frames that each episode claims to have, shape (N,).
         final_eef_pos_m: Gripper site after the last action, shape (N, 3).
         final_target_pos_m: Targets after the last action, shape (N, 3 * TARGET_SLOTS), unused slots zero.
         target_count: Used target slots, shape (N,).
+        found: Rows that the files hold, those left out included.
+        left_out: Numbers of episodes whose rows were left out.
     """
 
     table: pa.Table
@@ -54,109 +60,176 @@ class EpisodeTable:
     final_eef_pos_m: FloatArray
     final_target_pos_m: FloatArray
     target_count: IntArray
+    found: int
+    left_out: frozenset[int]
 
 
-def read_episodes(folder: Path) -> EpisodeTable:
+def read_episodes(layout: Layout, inspection: Inspection) -> EpisodeTable:
     """Read and check the episode rows of one data set.
 
     Raises:
-        DatasetError: If a file is truncated, a column missing or of the wrong type, or a row contradicts itself.
+        DatasetError: If a file is truncated, a column missing or of the wrong type, or a row contradicts itself; with
+            a partial inspection only where nothing is left.
     """
-    where = folder / "meta" / "episodes"
-    table = pa.concat_tables([_read_file(file) for file in parquet_files(folder, "meta/episodes")])
+    check = _Check(where=layout.episodes_where, inspection=inspection)
+    read = []
+    for file in layout.episode_files():
+        try:
+            read.append(_read_file(file, layout))
+        except DatasetError as error:
+            inspection.found(Defect(file=str(file), episode="", field="", message=str(error)), error)
+    table = pa.concat_tables(read).combine_chunks() if read else None
+    if table is None or not table.num_rows:
+        raise DatasetError(f"{check.where}: holds no episode: record again")
+    everything = table["episode_index"]
+    table = _check_prompts(check, _check_outcome(check, _check_rows(check, table)))
+    table = _check_final(check, table)
+    if inspection.partial:
+        repeated = pa.chunked_array([_repeated(table["rollout_id"].to_numpy().astype(str))])
+        table = check.refuse(table, repeated, "rollout_id", "occurs twice", "keep one data set of each run")
     if not table.num_rows:
-        raise DatasetError(f"{where}: holds no episode: record again")
-    table = table.combine_chunks()
-    _check_rows(where, table)
+        raise DatasetError(f"{check.where}: no episode is without defect, the first: {inspection.defects[0]}")
     targets = np.asarray(pc.list_value_length(table["targets"]).to_numpy(), np.int64)
+    left_out = set(everything.to_pylist()) - set(table["episode_index"].to_pylist())
     return EpisodeTable(
         table=table.select(list(EPISODE_COLUMNS)),
         episode_index=np.asarray(table["episode_index"].to_numpy(), np.int64),
         length=np.asarray(table["length"].to_numpy(), np.int64),
-        final_eef_pos_m=_final(where, table, "final_eef_pos_m", np.full(len(targets), 3), 3),
-        final_target_pos_m=_final(where, table, "final_target_pos_m", 3 * targets, 3 * TARGET_SLOTS),
+        final_eef_pos_m=_padded(table["final_eef_pos_m"], 3),
+        final_target_pos_m=_padded(table["final_target_pos_m"], 3 * TARGET_SLOTS),
         target_count=targets,
+        found=len(everything),
+        left_out=frozenset(number for number in left_out if number is not None),
     )
 
 
-def _read_file(file: Path) -> pa.Table:
-    table = read_columns(file, open_parquet(file), [*LEROBOT_COLUMNS, *EPISODE_COLUMNS])
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Check:
+    """Takes bad rows out of a table of episodes, or raises for the first."""
+
+    where: Path
+    inspection: Inspection
+
+    def refuse(
+        self, table: pa.Table, bad: pa.ChunkedArray, field: str, rule: str, todo: str = RECORD_AGAIN
+    ) -> pa.Table:
+        """The table without the rows where ``bad`` is true; null counts as bad."""
+        bad = pc.fill_null(bad, fill_value=True)
+        if not pc.any(bad).as_py():
+            return table
+        for row in table.filter(bad).select(["episode_index", "rollout_id", field]).to_pylist():
+            value = str(row[field])
+            shown = value if len(value) <= 60 else value[:57] + "..."
+            episode = f"{row['episode_index']} ({row['rollout_id']})"
+            message = f"{self.where}: episode {episode}, field '{field}': {shown!r} {rule}: {todo}"
+            self.inspection.found(Defect(file=str(self.where), episode=episode, field=field, message=message))
+        return table.filter(pc.invert(bad)).combine_chunks()
+
+
+def _read_file(file: Path, layout: Layout) -> pa.Table:
+    wanted = {**FRAME_KEYS, **EPISODE_COLUMNS}
+    recorded = [name for name in wanted if name not in layout.constants]
+    theirs = [layout.columns.get(name, name) for name in recorded]
+    if file.suffix == ".jsonl":
+        table = _read_json_lines(file, theirs)
+    else:
+        table = read_columns(file, open_parquet(file), theirs)
+    table = table.rename_columns(recorded)
     columns = []
-    for name, kind in {**LEROBOT_COLUMNS, **EPISODE_COLUMNS}.items():
+    for name, kind in wanted.items():
         try:
-            columns.append(table[name].cast(kind))
-        except pa.ArrowException as error:
-            raise DatasetError(f"{file}: column '{name}' is {table[name].type}, not {kind}: record again") from error
-    return pa.table(columns, schema=pa.schema(list({**LEROBOT_COLUMNS, **EPISODE_COLUMNS}.items())))
+            if name in layout.constants:
+                columns.append(pa.array([layout.constants[name]] * table.num_rows, kind))
+            else:
+                columns.append(table[name].cast(kind))
+        except (pa.ArrowException, TypeError) as error:
+            found = repr(layout.constants[name]) if name in layout.constants else table[name].type
+            raise DatasetError(f"{file}: column '{name}' is {found}, not {kind}: record again") from error
+    return pa.table(columns, schema=pa.schema(list(wanted.items())))
 
 
-def _refuse(
-    where: Path, table: pa.Table, bad: pa.ChunkedArray, field: str, rule: str, todo: str = RECORD_AGAIN
-) -> None:
-    """Raise for the first row where ``bad`` is true; null counts as bad."""
-    at = pc.index(pc.fill_null(bad, fill_value=True), value=True).as_py()
-    if at < 0:
-        return
-    value = str(table[field][at].as_py())
-    shown = value if len(value) <= 60 else value[:57] + "..."
-    raise DatasetError(
-        f"{where}: episode {table['episode_index'][at].as_py()} ({table['rollout_id'][at].as_py()}), "
-        f"field '{field}': {shown!r} {rule}: {todo}"
-    )
+def _read_json_lines(file: Path, names: list[str]) -> pa.Table:
+    rows: list[dict[str, Any]] = []
+    try:
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+            row = json.loads(line)
+            for name in names:
+                if name not in row:
+                    raise DatasetError(f"{file}: line {number}: field '{name}' is missing: write this episode again")
+            rows.append({name: row[name] for name in names})
+        return pa.table({name: [row[name] for row in rows] for name in names})
+    except (OSError, ValueError, TypeError, pa.ArrowException) as error:
+        if isinstance(error, DatasetError):
+            raise
+        raise DatasetError(f"{file}: not one JSON object a line ({error}): write it again") from error
 
 
-def _check_rows(where: Path, table: pa.Table) -> None:
+def _check_rows(check: _Check, table: pa.Table) -> pa.Table:
     nullable = {*CONFLICT_ONLY, "success_step"}
     for name in table.column_names:
         if name not in nullable:
-            _refuse(where, table, pc.is_null(table[name]), name, "is empty")
-    _, number, count = np.unique(table["episode_index"].to_numpy(), return_inverse=True, return_counts=True)
-    _refuse(where, table, pa.chunked_array([count[number] > 1]), "episode_index", "occurs twice")
+            table = check.refuse(table, pc.is_null(table[name]), name, "is empty")
+    repeated = pa.chunked_array([_repeated(table["episode_index"].to_numpy())])
+    table = check.refuse(table, repeated, "episode_index", "occurs twice")
     for name, allowed in ALLOWED.items():
         unknown = pc.invert(pc.is_in(table[name], value_set=pa.array([*allowed, None], pa.string())))
-        _refuse(where, table, unknown, name, f"is none of {', '.join(allowed)}")
-    conflict = pc.equal(table["arm"], Arm.CONFLICT.value)
+        table = check.refuse(table, unknown, name, f"is none of {', '.join(allowed)}")
     for name in CONFLICT_ONLY:
-        _refuse(where, table, pc.equal(pc.is_null(table[name]), conflict), name, "contradicts the field 'arm'")
+        conflict = pc.equal(table["arm"], Arm.CONFLICT.value)
+        wrong = pc.equal(pc.is_null(table[name]), conflict)
+        table = check.refuse(table, wrong, name, "contradicts the field 'arm'")
     major = ROLLOUT_SCHEMA_VERSION.partition(".")[0] + "."
     other = pc.invert(pc.starts_with(table["schema_version"], major))
-    _refuse(where, table, other, "schema_version", f"is not {major}x", "read it with the version that recorded it")
-    _check_outcome(where, table)
-    _check_prompts(where, table)
+    return check.refuse(table, other, "schema_version", f"is not {major}x", "read it with the version that recorded it")
 
 
-def _check_outcome(where: Path, table: pa.Table) -> None:
-    success = table["success"]
-    _refuse(where, table, pc.xor(success, pc.equal(table["end"], "success")), "end", "contradicts the field 'success'")
-    stepped = pc.is_valid(table["success_step"])
-    _refuse(where, table, pc.xor(success, stepped), "success_step", "contradicts the field 'success'")
+def _check_outcome(check: _Check, table: pa.Table) -> pa.Table:
+    wrong = pc.xor(table["success"], pc.equal(table["end"], "success"))
+    table = check.refuse(table, wrong, "end", "contradicts the field 'success'")
+    wrong = pc.xor(table["success"], pc.is_valid(table["success_step"]))
+    table = check.refuse(table, wrong, "success_step", "contradicts the field 'success'")
     too_long = pc.greater(table["length"], table["horizon"])
-    _refuse(where, table, too_long, "length", "is more than the horizon")
+    table = check.refuse(table, too_long, "length", "is more than the horizon")
     late = pc.greater(pc.coalesce(table["success_step"], 0), table["length"])
-    _refuse(where, table, late, "success_step", "is more than the episode's length")
+    table = check.refuse(table, late, "success_step", "is more than the episode's length")
     many = pc.greater(pc.list_value_length(table["targets"]), TARGET_SLOTS)
-    _refuse(where, table, many, "targets", f"names more than {TARGET_SLOTS} targets")
+    return check.refuse(table, many, "targets", f"names more than {TARGET_SLOTS} targets")
 
 
-def _check_prompts(where: Path, table: pa.Table) -> None:
+def _check_prompts(check: _Check, table: pa.Table) -> pa.Table:
     texts = pc.dictionary_encode(table["prompt_text"]).combine_chunks()
-    hashes = pa.array([hashlib.sha256(text.encode()).hexdigest() for text in texts.dictionary.to_pylist()])
+    hashes = pa.array([hashlib.sha256(text.encode()).hexdigest() for text in texts.dictionary.to_pylist()], pa.string())
     expected = hashes.take(texts.indices)
     wrong = pc.not_equal(table["prompt_sha256"], expected)
-    _refuse(where, table, wrong, "prompt_sha256", "is not the hash of prompt_text, so what the policy read is unknown")
+    rule = "is not the hash of prompt_text, so what the policy read is unknown"
+    return check.refuse(table, wrong, "prompt_sha256", rule)
 
 
-def _final(where: Path, table: pa.Table, name: str, least: IntArray, width: int) -> FloatArray:
-    """A ``final_*`` list column as (N, width), zero-padded; each list covers at least what the episode uses."""
-    column = table[name].combine_chunks()
-    lengths = np.asarray(pc.list_value_length(column).to_numpy(), np.int64)
-    wrong = (lengths < least) | (lengths > width)
-    _refuse(where, table, pa.chunked_array([wrong]), name, "does not hold the positions after the last action")
-    flat = np.asarray(column.flatten().to_numpy(zero_copy_only=False), np.float64)
-    row = np.repeat(np.arange(len(column)), lengths)
+def _check_final(check: _Check, table: pa.Table) -> pa.Table:
+    for name, width in (("final_eef_pos_m", 3), ("final_target_pos_m", 3 * TARGET_SLOTS)):
+        lengths = np.asarray(pc.list_value_length(table[name]).to_numpy(), np.int64)
+        targets = np.asarray(pc.list_value_length(table["targets"]).to_numpy(), np.int64)
+        least = np.full(len(targets), 3) if name == "final_eef_pos_m" else 3 * targets
+        wrong = pa.chunked_array([(lengths < least) | (lengths > width)])
+        table = check.refuse(table, wrong, name, "does not hold the positions after the last action")
+        broken = ~np.isfinite(_padded(table[name], width)).all(axis=1)
+        table = check.refuse(table, pa.chunked_array([broken]), name, "is not finite")
+    return table
+
+
+def _repeated(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Whether each value occurs more than once, shape (N,)."""
+    _, number, count = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray(count[number] > 1, np.bool_)
+
+
+def _padded(column: pa.ChunkedArray, width: int) -> FloatArray:
+    """A list column as (N, width), zero behind each list's end; no list is longer."""
+    lists = column.combine_chunks()
+    lengths = np.asarray(pc.list_value_length(lists).to_numpy(zero_copy_only=False), np.int64)
+    flat = np.asarray(lists.flatten().to_numpy(zero_copy_only=False), np.float64)
+    row = np.repeat(np.arange(len(lists)), lengths)
     starts = np.cumsum(lengths) - lengths
-    values = np.zeros((len(column), width))
+    values = np.zeros((len(lists), width))
     values[row, np.arange(len(flat)) - starts[row]] = flat
-    broken = ~np.isfinite(values).all(axis=1)
-    _refuse(where, table, pa.chunked_array([broken]), name, "is not finite")
     return values

@@ -1,24 +1,23 @@
-"""Frames of a LeRobot v3 data set: Arrow list columns into flat float32 arrays, with every value checked."""
+"""Frames of a data set: files into flat float32 arrays, with every value checked."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from ..builders.rollout_schema import FRAME_FEATURES
 from ..toolkit.errors import DatasetError
+from .defects import Defect, Inspection
+from .frame_files import FrameFile, open_frames
+from .layout import RECORD_AGAIN, Layout
 
 Float32Array = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]
-
-RECORD_AGAIN = "record this episode again"
+BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -28,175 +27,159 @@ class FrameTable:
     Attributes:
         values: For each feature read, float32 of shape (F, width), finite.
         offsets: Where each episode's frames begin, and F at the end, shape (N + 1,).
-        episode_index: LeRobot's episode number of each run of frames, shape (N,), unique.
+        episode_index: Number of each run of frames within the data set, shape (N,), unique.
+        found: Frames that the files hold, those left out included.
+        left_out: Numbers of episodes whose frames were left out.
     """
 
     values: dict[str, Float32Array]
     offsets: IntArray
     episode_index: IntArray
+    found: int
+    left_out: frozenset[int]
 
-
-def open_parquet(file: Path) -> pq.ParquetFile:
-    """Open a parquet file.
-
-    Raises:
-        DatasetError: If it has no valid footer, as a recording that was killed leaves it.
-    """
-    try:
-        return pq.ParquetFile(file)
-    except (OSError, pa.ArrowException) as error:
-        raise DatasetError(
-            f"{file}: not a complete parquet file ({_first_line(error)}): its recording or copy was cut short, "
-            "copy it again or record again"
-        ) from error
-
-
-def read_columns(file: Path, parquet: pq.ParquetFile, columns: Sequence[str]) -> pa.Table:
-    """Read named columns of an open parquet file.
-
-    Raises:
-        DatasetError: If a column is missing, or its pages are damaged.
-    """
-    missing = [name for name in columns if name not in parquet.schema_arrow.names]
-    if missing:
-        raise DatasetError(f"{file}: column '{missing[0]}' is missing: record again with conflictvla's recorder")
-    try:
-        return parquet.read(columns=list(columns))
-    except (OSError, pa.ArrowException) as error:
-        raise DatasetError(
-            f"{file}: damaged data pages ({_first_line(error)}): copy it again or record again"
-        ) from error
-
-
-def parquet_files(folder: Path, part: str) -> list[Path]:
-    """Parquet files under ``folder/part``, sorted by path, so that chunks and files follow their numbers.
-
-    Raises:
-        DatasetError: If there is none.
-    """
-    files = sorted((folder / part).glob("**/*.parquet"))
-    if not files:
-        raise DatasetError(
-            f"{folder / part}: holds no parquet file: the data set is incomplete, copy or record it again"
+    def only(self, kept: BoolArray) -> FrameTable:
+        """The runs of frames that a mask of shape (N,) keeps."""
+        lengths = np.diff(self.offsets)
+        frames = np.repeat(kept, lengths)
+        return FrameTable(
+            values={name: values[frames] for name, values in self.values.items()},
+            offsets=np.concatenate([[0], np.cumsum(lengths[kept])]).astype(np.int64),
+            episode_index=self.episode_index[kept],
+            found=self.found,
+            left_out=self.left_out | {int(number) for number in self.episode_index[~kept]},
         )
-    return files
 
 
-def read_frames(folder: Path, features: Sequence[str]) -> FrameTable:
+def read_frames(
+    layout: Layout, features: Sequence[str], inspection: Inspection, *, optional: Sequence[str] = ()
+) -> FrameTable:
     """Read the frames of one data set.
 
     Args:
-        folder: The data set's folder.
-        features: Names from ``FRAME_FEATURES`` to read; the columns of all of them must exist.
+        layout: Where its files are.
+        features: Names from ``FRAME_FEATURES`` that must be there.
+        inspection: What to do with defects.
+        optional: Further names, read where every file has them.
 
     Raises:
         DatasetError: If a file is truncated, a column missing or of the wrong width, a value NaN, infinite or (for
-            actions) outside [-1, 1], or an episode's frames are not contiguous and numbered from 0.
+            actions) outside [-1, 1], or an episode's frames are not contiguous and numbered from 0; with a partial
+            inspection only where nothing is left.
     """
-    opened = [(file, open_parquet(file)) for file in parquet_files(folder, "data")]
-    total = sum(parquet.metadata.num_rows for _, parquet in opened)
-    values = {name: np.empty((total, FRAME_FEATURES[name][0]), np.float32) for name in features}
-    episode_of_frame = np.empty(total, np.int64)
-    frame_of_frame = np.empty(total, np.int64)
+    opened = _open(layout, inspection)
+    names = [*features, *(name for name in optional if all(name in source.names for source in opened))]
+    total = sum(source.rows for source in opened)
+    values: dict[str, Float32Array] = {name: np.empty((total, FRAME_FEATURES[name][0]), np.float32) for name in names}
+    episodes, steps = np.empty(total, np.int64), np.empty(total, np.int64)
+    bad: set[int] = set()
     start = 0
-    for file, parquet in opened:
-        stop = start + parquet.metadata.num_rows
-        missing = [name for name in FRAME_FEATURES if name not in parquet.schema_arrow.names]
-        if missing:
-            raise DatasetError(f"{file}: column '{missing[0]}' is missing: record again with conflictvla's recorder")
-        table = read_columns(file, parquet, ["episode_index", "frame_index", *features])
-        episode_of_frame[start:stop] = _integers(file, table, "episode_index")
-        frame_of_frame[start:stop] = _integers(file, table, "frame_index")
-        for name in features:
-            block = values[name][start:stop]
-            _fill(file, name, table[name], block, episode_of_frame[start:stop])
-            _check_values(file, name, block, episode_of_frame[start:stop], frame_of_frame[start:stop])
+    for source in opened:
+        stop = start + source.rows
+        part = _Part(source=source, episodes=episodes[start:stop], steps=steps[start:stop], bad=bad)
+        try:
+            source.load(["episode_index", "frame_index", *names])
+            part.read({name: values[name][start:stop] for name in names}, inspection)
+        except DatasetError as error:
+            inspection.found(Defect(file=str(source.file), episode="", field="", message=str(error)), error)
+            continue
         start = stop
-    offsets, episode_index = _runs(folder, episode_of_frame, frame_of_frame)
-    return FrameTable(values=values, offsets=offsets, episode_index=episode_index)
+    values = {name: array[:start] for name, array in values.items()}
+    return _table(layout, values, episodes[:start], steps[:start], bad, inspection)
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Part:
+    """The frames of one file, their episodes' numbers and steps, and the episodes found wanting so far."""
 
+    source: FrameFile
+    episodes: IntArray
+    steps: IntArray
+    bad: set[int]
 
-def _integers(file: Path, table: pa.Table, name: str) -> IntArray:
-    column = table[name]
-    if column.null_count or not pa.types.is_integer(column.type):
-        raise DatasetError(
-            f"{file}: column '{name}' is {column.type} with {column.null_count} nulls, not whole numbers"
-        )
-    return np.asarray(column.to_numpy(), np.int64)
+    def read(self, blocks: dict[str, Float32Array], inspection: Inspection) -> None:
+        self.episodes[:] = self.source.integers("episode_index")
+        self.steps[:] = self.source.integers("frame_index")
+        for name, block in blocks.items():
+            self.source.fill(name, block, partial(self._wrong_width, inspection, name))
+            self._check_values(name, block, inspection)
 
+    def _wrong_width(self, inspection: Inspection, name: str, row: int, what: str) -> None:
+        episode = int(self.episodes[row])
+        self._refuse(inspection, row, name, f"episode {episode}, field '{name}': {what}: {RECORD_AGAIN}")
 
-def _fill(file: Path, name: str, column: pa.ChunkedArray, block: Float32Array, episodes: IntArray) -> None:
-    """Copy a list column into ``block``, shape (rows, width), chunk by chunk."""
-    width = block.shape[1]
-    kind = column.type
-    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    if not is_list or not pa.types.is_floating(kind.value_type):
-        raise DatasetError(f"{file}: column '{name}' is {kind}, not lists of {width} floats: record again")
-    row = 0
-    for chunk in column.chunks:
-        wrong = pc.fill_null(pc.not_equal(pc.list_value_length(chunk), width), fill_value=True)
-        if pc.any(wrong).as_py():
-            at = row + pc.index(wrong, value=True).as_py()
-            raise DatasetError(
-                f"{file}: episode {int(episodes[at])}, field '{name}': a frame holds {chunk[at - row].as_py()!r:.80}, "
-                f"not {width} numbers: {RECORD_AGAIN}"
+    def _check_values(self, name: str, block: Float32Array, inspection: Inspection) -> None:
+        finite = np.isfinite(block)
+        if not finite.all():
+            self._refuse_all(inspection, name, ~finite, block, "is not a finite number")
+        if name == "action" and block.size and (block.max() > 1 or block.min() < -1):
+            rule = "is outside [-1, 1], but actions are recorded as executed, after clipping"
+            self._refuse_all(inspection, name, np.abs(block) > 1, block, rule)
+
+    def _refuse_all(self, inspection: Inspection, name: str, wrong: BoolArray, block: Float32Array, rule: str) -> None:
+        """Name the first wrong value of each episode."""
+        rows = np.flatnonzero(wrong.any(axis=1))
+        for row in rows[np.unique(self.episodes[rows], return_index=True)[1]]:
+            component = int(wrong[row].argmax())
+            self._refuse(
+                inspection,
+                int(row),
+                name,
+                f"episode {int(self.episodes[row])}, frame {int(self.steps[row])}, field '{name}', component "
+                f"{FRAME_FEATURES[name][1][component]}: {block[row, component]} {rule}: {RECORD_AGAIN}",
             )
-        flat = chunk.flatten().to_numpy(zero_copy_only=False)
-        block[row : row + len(chunk)] = flat.reshape(-1, width)
-        row += len(chunk)
+
+    def _refuse(self, inspection: Inspection, row: int, name: str, text: str) -> None:
+        episode = int(self.episodes[row])
+        if episode in self.bad:
+            return
+        file = str(self.source.file)
+        inspection.found(Defect(file=file, episode=str(episode), field=name, message=f"{file}: {text}"))
+        self.bad.add(episode)
 
 
-def _check_values(file: Path, name: str, block: Float32Array, episodes: IntArray, steps: IntArray) -> None:
-    finite = np.isfinite(block)
-    if not finite.all():
-        row, part = _first(~finite)
-        raise DatasetError(
-            f"{file}: episode {int(episodes[row])}, frame {int(steps[row])}, field '{name}', component "
-            f"{FRAME_FEATURES[name][1][part]}: {block[row, part]} is not a finite number: {RECORD_AGAIN}"
-        )
-    if name == "action" and block.size and (block.max() > 1 or block.min() < -1):
-        row, part = _first(np.abs(block) > 1)
-        raise DatasetError(
-            f"{file}: episode {int(episodes[row])}, frame {int(steps[row])}, field 'action', component "
-            f"{FRAME_FEATURES[name][1][part]}: {block[row, part]} is outside [-1, 1], but actions are recorded "
-            f"as executed, after clipping: {RECORD_AGAIN}"
-        )
+def _open(layout: Layout, inspection: Inspection) -> list[FrameFile]:
+    opened = []
+    for file in layout.frame_files():
+        try:
+            opened.append(open_frames(file, layout.columns))
+        except DatasetError as error:
+            inspection.found(Defect(file=str(file), episode="", field="", message=str(error)), error)
+    return opened
 
 
-def _first(mask: npt.NDArray[np.bool_]) -> tuple[int, int]:
-    row, part = np.unravel_index(int(mask.argmax()), mask.shape)
-    return int(row), int(part)
-
-
-def _runs(folder: Path, episodes: IntArray, steps: IntArray) -> tuple[IntArray, IntArray]:
-    """Offsets and number of each episode's run of frames."""
+def _table(
+    layout: Layout,
+    values: dict[str, Float32Array],
+    episodes: IntArray,
+    steps: IntArray,
+    bad: set[int],
+    inspection: Inspection,
+) -> FrameTable:
+    """Runs of frames, with the episodes left out that are torn apart or have steps missing."""
+    where = str(layout.frames_where)
     if not len(episodes):
-        raise DatasetError(f"{folder / 'data'}: holds no frames: record again")
+        raise DatasetError(f"{where}: holds no frames: record again")
     starts = np.concatenate([[0], np.flatnonzero(np.diff(episodes)) + 1]).astype(np.int64)
     numbers = episodes[starts]
-    repeated = _repeated(numbers)
-    if repeated is not None:
-        raise DatasetError(
-            f"{folder / 'data'}: the frames of episode {repeated} are not contiguous: the data files were mixed up "
-            "or written twice, record again"
-        )
+    for number in _repeated(numbers):
+        text = f"the frames of episode {number} are not contiguous: the data files were mixed up or written twice"
+        message = f"{where}: {text}, record again"
+        inspection.found(Defect(file=where, episode=str(number), field="episode_index", message=message))
+        bad.add(number)
     offsets = np.append(starts, len(episodes))
     expected = np.arange(len(episodes)) - np.repeat(starts, np.diff(offsets))
     wrong = np.flatnonzero(steps != expected)
-    if len(wrong):
-        at = wrong[0]
-        raise DatasetError(
-            f"{folder / 'data'}: episode {int(episodes[at])}, field 'frame_index': {int(steps[at])} where "
-            f"{int(expected[at])} should follow, so frames are missing or out of order: {RECORD_AGAIN}"
-        )
-    return offsets, numbers
+    for at in wrong[np.unique(episodes[wrong], return_index=True)[1]]:
+        if int(episodes[at]) not in bad:
+            text = f"episode {int(episodes[at])}, field 'frame_index': {int(steps[at])} where {int(expected[at])}"
+            message = f"{where}: {text} should follow, so frames are missing or out of order: {RECORD_AGAIN}"
+            inspection.found(Defect(file=where, episode=str(episodes[at]), field="frame_index", message=message))
+            bad.add(int(episodes[at]))
+    table = FrameTable(values=values, offsets=offsets, episode_index=numbers, found=len(episodes), left_out=frozenset())
+    return table.only(~np.isin(numbers, [*bad])) if bad else table
 
 
-def _repeated(numbers: IntArray) -> int | None:
-    ordered = np.sort(numbers)
-    twice = ordered[1:][np.diff(ordered) == 0]
-    return int(twice[0]) if len(twice) else None
+def _repeated(numbers: IntArray) -> list[int]:
+    found, counts = np.unique(numbers, return_counts=True)
+    return [int(number) for number in found[counts > 1]]

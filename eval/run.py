@@ -18,38 +18,50 @@ from ..builders.rollout_shards import shard_path, write_shard
 from ..toolkit.base_tasks import base_task, check_init_states
 from ..toolkit.errors import InvalidInputError
 from ..toolkit.records import Arm, Instance
-from ..toolkit.simulation.scene_pool import ScenePool
-from .policies.policy import Policy
+from .executors import Executor, InProcess
+from .jobs import Failure, Job, Outcome
+from .policies.policy import Policy, PolicyInfo
+from .policies.registry import load_policy
 from .provenance import Versions, installed_versions
-from .rollout import rollout_id, run_rollout
+from .rollout import rollout_id
 
 SHARDS = "shards"
 SETTINGS_FILE = "run.json"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """One rollout to be done."""
-
-    instance: Instance
-    init_state: int
+FAILURES_FILE = "failures.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunProgress:
-    """State of a run after a rollout, or after skipping one done before.
+    """State of a run after a rollout, or after skipping those done before.
 
     Attributes:
-        done: Rollouts that are finished.
+        done: Rollouts that are finished or have failed.
         total: Rollouts of the whole run.
-        job: The rollout just finished.
-        success: Whether it reached the reference goal; None where it was finished by an earlier call.
+        job: The rollout just finished; None for those that an earlier call finished.
+        success: Whether it reached the reference goal; None where it failed or was finished before.
+        error: What went wrong with it, or None.
     """
 
     done: int
     total: int
-    job: Job
-    success: bool | None
+    job: Job | None
+    success: bool | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A finished run.
+
+    Attributes:
+        dataset: Folder of the LeRobot v3.0 data set; None where every rollout failed.
+        rollouts: How many rollouts it holds.
+        failures: Rollouts that could not be finished; they are listed beside the data set too.
+    """
+
+    dataset: Path | None
+    rollouts: int
+    failures: tuple[Failure, ...]
 
 
 def with_references(conflicts: Sequence[Instance], everything: Sequence[Instance]) -> tuple[Instance, ...]:
@@ -73,82 +85,101 @@ def with_references(conflicts: Sequence[Instance], everything: Sequence[Instance
 
 
 def run_policy(
-    policy: Policy,
+    policy: Policy | str,
     instances: Sequence[Instance],
     out: Path,
     *,
     init_states: Sequence[int],
     seed: int = 0,
-    scenes: ScenePool | None = None,
+    executor: Executor | None = None,
+    keep_going: bool = False,
     progress: Callable[[RunProgress], None] | None = None,
-) -> Path:
+) -> Run:
     """Run a policy and leave ``out/<policy name>``, a LeRobot v3.0 data set of its rollouts.
 
     Args:
-        policy: The policy.
+        policy: The policy, or its name (see ``load_policy``); only a name can be run in several processes.
         instances: References and conflict instances.
         out: Folder for the data set; shards are kept in ``out/.<policy name>`` until it is finished.
         init_states: LIBERO's numbers of the initial states, each run once.
         seed: Seed handed to the policy.
-        scenes: Warm scenes to use; a pool of its own by default.
+        executor: Where rollouts are run; in this process by default. The result does not depend on it.
+        keep_going: Whether to go on when the policy fails in a rollout; the failure is recorded.
         progress: Told after each rollout.
-
-    Returns:
-        The data set's folder.
 
     Raises:
         InvalidInputError: The folder holds a run with other settings, or cannot be written.
-        PolicyError: The policy failed; what was finished is kept and the run can be continued.
+        PolicyError: The policy failed and ``keep_going`` is off; what was finished is kept and the run can be
+            continued.
     """
     check_lerobot()
     for suite, name in {(instance.suite, instance.base_task) for instance in instances}:
         check_init_states(base_task(suite, name), init_states)
-    jobs = _jobs(instances, init_states)
-    versions = installed_versions()
-    work, finished = out / f".{policy.info.name}", out / policy.info.name
-    settings = _settings(policy, jobs, seed, versions)
+    info = (load_policy(policy) if isinstance(policy, str) else policy).info
+    jobs = _jobs(instances, init_states, seed)
+    work, finished = out / f".{info.name}", out / info.name
     if finished.exists():
         raise InvalidInputError(f"{finished}: exists already; choose another --out or remove it")
-    _claim(work, settings)
-    paths = _roll_out(policy, jobs, work / SHARDS, seed, versions, scenes or ScenePool(), progress)
-    write_lerobot_dataset(paths, finished, repo_id=f"conflictvla/rollouts-{policy.info.name.replace('_', '-')}")
+    _claim(work, _settings(info, jobs, seed, installed_versions()))
+    failures = _roll_out(policy, info, jobs, work, executor or InProcess(), keep_going=keep_going, progress=progress)
+    paths = [path for path in (_shard(work, info, job) for job in jobs) if path.exists()]
+    if paths:
+        write_lerobot_dataset(paths, finished, repo_id=f"conflictvla/rollouts-{info.name.replace('_', '-')}")
+    if failures:
+        _list_failures(failures, out / f"{info.name}.{FAILURES_FILE}")
     shutil.rmtree(work)
-    return finished
+    return Run(dataset=finished if paths else None, rollouts=len(paths), failures=failures)
 
 
-def _jobs(instances: Sequence[Instance], init_states: Sequence[int]) -> list[Job]:
+def _jobs(instances: Sequence[Instance], init_states: Sequence[int], seed: int) -> list[Job]:
     """Jobs grouped by base task, so that each scene is built once."""
     by_task = sorted(instances, key=lambda instance: (instance.suite, instance.base_task_index))
-    return [Job(instance=instance, init_state=state) for instance in by_task for state in init_states]
+    return [Job(instance=instance, init_state=state, seed=seed) for instance in by_task for state in init_states]
+
+
+def _shard(work: Path, info: PolicyInfo, job: Job) -> Path:
+    return shard_path(work / SHARDS, rollout_id(info, job.instance, job.init_state, job.seed))
 
 
 def _roll_out(
-    policy: Policy,
+    policy: Policy | str,
+    info: PolicyInfo,
     jobs: Sequence[Job],
-    shards: Path,
-    seed: int,
-    versions: Versions,
-    scenes: ScenePool,
+    work: Path,
+    executor: Executor,
+    *,
+    keep_going: bool,
     progress: Callable[[RunProgress], None] | None,
-) -> list[Path]:
-    paths = []
-    for number, job in enumerate(jobs, start=1):
-        path = shard_path(shards, rollout_id(policy, job.instance, job.init_state, seed))
-        success: bool | None = None
-        if not path.exists():
-            scene = scenes.scene(job.instance.suite, job.instance.base_task)
-            rollout = run_rollout(scene, policy, job.instance, init_state=job.init_state, seed=seed, versions=versions)
-            write_shard(rollout, shards)
-            success = rollout.episode.success
-        paths.append(path)
-        if progress:
-            progress(RunProgress(done=number, total=len(jobs), job=job, success=success))
-    return paths
+) -> tuple[Failure, ...]:
+    """Run what has no shard yet; each rollout is on disk before the next is reported."""
+    left = [job for job in jobs if not _shard(work, info, job).exists()]
+    done = len(jobs) - len(left)
+    failures: list[Failure] = []
+    tell = progress or (lambda _: None)
+    tell(RunProgress(done=done, total=len(jobs), job=None))
+    for outcome in executor.run(policy, left, stop_on_failure=not keep_going):
+        done += 1
+        tell(RunProgress(done=done, total=len(jobs), **_told(outcome, work / SHARDS)))
+        if outcome.failure is not None:
+            failures.append(outcome.failure)
+    return tuple(sorted(failures, key=lambda failure: failure.rollout_id))
 
 
-def _settings(policy: Policy, jobs: Sequence[Job], seed: int, versions: Versions) -> dict[str, Any]:
+def _told(outcome: Outcome, shards: Path) -> dict[str, Any]:
+    if outcome.rollout is None:
+        return {"job": outcome.job, "error": outcome.failure.error if outcome.failure else None}
+    write_shard(outcome.rollout, shards)
+    return {"job": outcome.job, "success": outcome.rollout.episode.success}
+
+
+def _list_failures(failures: Sequence[Failure], file: Path) -> None:
+    lines = [json.dumps({"rollout_id": failure.rollout_id, "error": failure.error}) for failure in failures]
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _settings(info: PolicyInfo, jobs: Sequence[Job], seed: int, versions: Versions) -> dict[str, Any]:
     return {
-        "policy": {"name": policy.info.name, "revision": policy.info.revision, "settings": policy.info.settings},
+        "policy": {"name": info.name, "revision": info.revision, "settings": info.settings},
         "rollouts": [f"{job.instance.instance_id}/init{job.init_state}" for job in jobs],
         "tasks_versions": sorted({job.instance.tasks_version for job in jobs}),
         "seed": seed,
@@ -171,6 +202,8 @@ def _claim(work: Path, settings: dict[str, Any]) -> None:
                 )
             return
         (work / SHARDS).mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+        aside = file.with_suffix(".part")
+        aside.write_text(text, encoding="utf-8")
+        aside.replace(file)
     except OSError as error:
         raise InvalidInputError(f"{work.parent}: cannot be written ({error.strerror})") from error

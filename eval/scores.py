@@ -2,101 +2,54 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import math
 import os
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
-from importlib.metadata import version
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..toolkit.errors import DatasetError
-from ..toolkit.records import PROTOCOL_VERSION, Arm
-from .aggregation import GROUPINGS, measure_table, undefined_reason
+from ..toolkit.errors import DatasetError, InvalidInputError
+from .aggregation import measure_table
+from .behaviour import behaviour_by_task, behaviour_change, behaviour_correlation
 from .comparisons import abstention, failed_persistence, outcome_tests, prompt_effect, undefined_counts
-from .measures import MEASURE_NAMES
-from .pair_scores import PAIR_COLUMNS, score_pairs
-from .pairs import Refusal, pair_rollouts
-from .rollouts import RolloutSet, check_unique, read_rollouts_by_policy
-from .statistics import CONFIDENCE, RESAMPLES, SEED, Interval
-
-SCORES_VERSION = "1.0"
-"""Layout of the scores file."""
-
-RECORDED_FIELDS = (
-    "policy_name",
-    "policy_revision",
-    "policy_settings",
-    "seed",
-    "protocol_version",
-    "tasks_version",
-    "schema_version",
-    "conflictvla_version",
-    "libero_distribution",
-    "mujoco_version",
-    "robosuite_version",
-    "numpy_version",
-)
-"""Episode fields whose distinct values are written with the scores."""
+from .defects import Defect, defects_by_field
+from .noise_floor import noise_floor_table
+from .pairs import Refusal
+from .part_scores import PartScores, score_folders, score_part
+from .rollout_set import RolloutSet, check_unique
+from .rollouts import folders_by_policy
+from .score_provenance import Provenance, provenance_of
+from .sources import local_folder
+from .supplementary import SUPPLEMENTARY_COLUMNS, supplementary_table
 
 Grouping = Literal["overall", "family", "level", "suite", "prompt", "qualified"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recorded:
-    """Distinct values of an episode field over all the rollouts."""
-
-    field: str
-    values: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provenance:
-    """What the scores were computed from, and by what. Holds no path and no time.
-
-    Attributes:
-        protocol_version: Version of the measures.
-        scored_with: Version of this package.
-        rollouts_sha256: Hash of the recorded content, independent of files and their order.
-        rollouts: Rollouts read, of which ``references`` and ``conflicts``.
-        references: Reference rollouts read.
-        conflicts: Conflict rollouts read; each is in a pair or refused.
-        unused_references: Reference rollouts in no pair.
-        scenes: Distinct scenes, by their hashes.
-        recorded: Versions, policies and seeds found in the rollouts.
-    """
-
-    protocol_version: str
-    scored_with: str
-    rollouts_sha256: str
-    rollouts: int
-    references: int
-    conflicts: int
-    unused_references: int
-    scenes: int
-    recorded: tuple[Recorded, ...]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Scores:
-    """Measures of every pair, and everything that follows from them.
+    """Measures of every pair, and everything that follows from them. Every table is a ``pyarrow.Table``.
 
     Attributes:
-        pairs: One row a pair, with ``pair_scores.PAIR_COLUMNS``.
+        pairs: One row a pair, with ``pair_scores.PAIR_COLUMNS`` and, where asked for,
+            ``supplementary.SUPPLEMENTARY_COLUMNS``.
         refusals: Conflict rollouts that could not be scored, and why.
         provenance: Where the scores come from.
+        repeats: Likewise one row a pair of repeated reference rollouts; without repeats no row.
+        trajectories: One row a rollout, with ``trajectories.TRAJECTORY_COLUMNS``; None where not asked for.
+        left_out: Defects for which episodes were left out, where that was asked for.
     """
 
     pairs: pa.Table
     refusals: tuple[Refusal, ...]
     provenance: Provenance
+    repeats: pa.Table
+    trajectories: pa.Table | None = None
+    left_out: tuple[Defect, ...] = ()
     _tables: dict[str, pa.Table] = field(default_factory=dict, init=False, repr=False)
 
     def __repr__(self) -> str:
@@ -107,6 +60,11 @@ class Scores:
     def policies(self) -> tuple[str, ...]:
         """Policies with at least one pair, sorted."""
         return tuple(sorted(set(self.pairs["policy"].to_pylist())))
+
+    @property
+    def has_supplementary(self) -> bool:
+        """Whether the supplementary and behaviour metrics were taken."""
+        return set(SUPPLEMENTARY_COLUMNS) <= set(self.pairs.column_names) and self.trajectories is not None
 
     def table(self, by: Grouping | str = "overall") -> pa.Table:
         """Means over pairs with 95% intervals, one row a policy and group.
@@ -122,25 +80,66 @@ class Scores:
         Raises:
             NotFoundError: If there is no such grouping.
         """
-        if by not in self._tables:
-            self._tables[by] = measure_table(self.pairs, by)
-        return self._tables[by]
+        return self._once(f"by {by}", lambda: measure_table(self.pairs, by))
 
     def outcome_tests(self) -> pa.Table:
-        """Exact McNemar test of outcomes with valid against invalid premises; see ``comparisons.outcome_tests``."""
-        return self._once("outcome_tests")
+        """Do outcomes with valid and with invalid premises differ? See ``comparisons.outcome_tests``."""
+        return self._once("outcome_tests", lambda: outcome_tests(self.pairs))
 
     def prompt_effect(self) -> pa.Table:
         """P1 - P0 of each measure, and selectivity, with tests; see ``comparisons.prompt_effect``."""
-        return self._once("prompt_effect")
+        return self._once("prompt_effect", lambda: prompt_effect(self.pairs))
 
     def abstention(self) -> pa.Table:
         """Share of rollouts that stop for good; see ``comparisons.abstention``."""
-        return self._once("abstention")
+        return self._once("abstention", lambda: abstention(self.pairs))
 
     def undefined(self) -> pa.Table:
         """How many pairs lack a process measure, and why; see ``comparisons.undefined_counts``."""
-        return self._once("undefined_counts")
+        return self._once("undefined", lambda: undefined_counts(self.pairs))
+
+    def noise_floor(self) -> pa.Table:
+        """The measures between repeated reference rollouts; see ``noise_floor.noise_floor_table``."""
+        return self._once("noise_floor", lambda: noise_floor_table(self.repeats))
+
+    def supplementary(self) -> pa.Table:
+        """Means of the supplementary measures; see ``supplementary.supplementary_table``.
+
+        Raises:
+            InvalidInputError: If they were not taken.
+        """
+        if not self.has_supplementary:
+            raise _not_taken()
+        return self._once("supplementary", lambda: supplementary_table(self.pairs))
+
+    def behaviour_by_task(self) -> pa.Table:
+        """Behaviour of successful rollouts against the baseline, a base task a row; see ``behaviour``.
+
+        Raises:
+            InvalidInputError: If the behaviour metrics were not taken.
+        """
+        if self.trajectories is None:
+            raise _not_taken()
+        trajectories = self.trajectories
+        return self._once("behaviour_by_task", lambda: behaviour_by_task(trajectories))
+
+    def behaviour(self) -> pa.Table:
+        """Median changes of behaviour over a suite's base tasks; see ``behaviour.behaviour_change``.
+
+        Raises:
+            InvalidInputError: If the behaviour metrics were not taken.
+        """
+        by_task = self.behaviour_by_task()
+        return self._once("behaviour", lambda: behaviour_change(self.trajectories, by_task))
+
+    def behaviour_correlation(self) -> pa.Table:
+        """Success-rate loss against change of behaviour; see ``behaviour.behaviour_correlation``.
+
+        Raises:
+            InvalidInputError: If the behaviour metrics were not taken.
+        """
+        changes = self.behaviour()
+        return self._once("behaviour_correlation", lambda: behaviour_correlation(changes))
 
     def failed_persistence(self, policy: str) -> npt.NDArray[np.float64]:
         """Failed-persistence curve of one policy, shape (21, 21); see ``comparisons.failed_persistence``."""
@@ -150,29 +149,16 @@ class Scores:
         """How many conflict rollouts each field refused."""
         return dict(sorted(Counter(refusal.field for refusal in self.refusals).items()))
 
+    def left_out_by_field(self) -> dict[str, int]:
+        """How many defects each field has for which episodes were left out."""
+        return defects_by_field(self.left_out)
+
     def to_json(self) -> str:
         """The scores file: the same rollouts give the same bytes. NaN is null, with the reason beside it."""
-        content = {
-            "scores_version": SCORES_VERSION,
-            "provenance": asdict(self.provenance),
-            "statistics": {
-                "confidence": CONFIDENCE,
-                "interval": "percentile bootstrap over base tasks",
-                "resamples": RESAMPLES,
-                "seed": SEED,
-            },
-            "pairs_scored": self.pairs.num_rows,
-            "pairs_refused": len(self.refusals),
-            "refusals_by_field": self.refusals_by_field(),
-            "refusals": [asdict(refusal) for refusal in self.refusals],
-            "undefined": self.undefined().to_pylist(),
-            "tables": {by: [_with_reasons(row) for row in self.table(by).to_pylist()] for by in GROUPINGS},
-            "outcome_tests": self.outcome_tests().to_pylist(),
-            "prompt_effect": self.prompt_effect().to_pylist(),
-            "abstention": self.abstention().to_pylist(),
-            "pairs": self.pairs.to_pydict(),
-        }
-        return json.dumps(_null_for_nan(content), sort_keys=True, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+        # The file's layout knows the scores, so the scores cannot know it when they are loaded.
+        from .scores_file import scores_json
+
+        return scores_json(self)
 
     def write(self, path: Path | str) -> Path:
         """Write the scores file, whole or not at all; returns its path."""
@@ -183,128 +169,83 @@ class Scores:
         os.replace(unfinished, path)
         return path
 
-    def _once(self, name: str) -> pa.Table:
-        computed = {
-            "outcome_tests": outcome_tests,
-            "prompt_effect": prompt_effect,
-            "abstention": abstention,
-            "undefined_counts": undefined_counts,
-        }
+    def _once(self, name: str, compute: Callable[[], pa.Table]) -> pa.Table:
         if name not in self._tables:
-            self._tables[name] = computed[name](self.pairs)
+            self._tables[name] = compute()
         return self._tables[name]
 
 
-def score(path: Path | str) -> Scores:
-    """Score the rollouts at a path. Needs neither simulator nor policy.
+def score(
+    source: Path | str, *, supplementary: bool = False, partial: bool = False, ray_address: str | None = None
+) -> Scores:
+    """Score recorded rollouts. Needs neither simulator nor policy.
+
+    Policies are read and measured one after the other, so memory does not grow with their number.
 
     Args:
-        path: A rollout data set, a folder of some, or the output folder of a run.
+        source: A rollout data set, a folder of some, the output folder of a run, or ``hf://OWNER/NAME@REVISION``.
+        supplementary: Take the supplementary measures and behaviour metrics too.
+        partial: Leave defective episodes out, with the reasons in ``Scores.left_out``, instead of raising.
+        ray_address: Measure on this Ray cluster, such as ``auto``, ``local`` or ``HOST:PORT``; its machines must see
+            the same folder.
 
     Raises:
         DatasetError: One line that says which file, episode and field is damaged, and what to do.
+        MissingExtraError: Ray is asked for and not installed.
     """
-    return score_rollouts(read_rollouts_by_policy(path))
+    groups = folders_by_policy(local_folder(source), partial=partial)
+    if ray_address is not None:
+        from .ray_scores import score_on_ray
+
+        return combine(score_on_ray(groups, ray_address, supplementary=supplementary, partial=partial))
+    return combine(score_folders(folders, supplementary=supplementary, partial=partial) for folders in groups)
 
 
-def score_rollouts(parts: Iterable[RolloutSet]) -> Scores:
+def score_rollouts(parts: Iterable[RolloutSet], *, supplementary: bool = False) -> Scores:
     """Score rollouts that are already in memory.
 
     Args:
         parts: Rollout sets such that no pair spans two of them.
+        supplementary: As for ``score``.
 
     Raises:
         DatasetError: If a rollout id occurs twice, or there are no rollouts.
     """
-    digests: list[bytes] = []
-    tables, episodes = [], []
-    refusals: list[Refusal] = []
-    unused = 0
-    for part in parts:
-        pairing = pair_rollouts(part)
-        tables.append(score_pairs(part, pairing))
-        refusals += pairing.refusals
-        unused += pairing.unused_references
-        digests += part.digests()
-        episodes.append(part.episodes.select(["rollout_id", "arm", "scene_sha256", *RECORDED_FIELDS]))
-    if not tables:
-        raise DatasetError("there are no rollouts to score: give at least one rollout set")
-    all_episodes = pa.concat_tables(episodes)
-    check_unique(all_episodes["rollout_id"], "these data sets")
-    pairs = pa.concat_tables(tables)
-    by = [(name, "ascending") for name in ("policy", "prompt", "instance_id", "init_state", "seed", "conflict_rollout")]
-    return Scores(
-        pairs=pairs.sort_by(by),
-        refusals=tuple(sorted(refusals, key=lambda refusal: refusal.rollout_id)),
-        provenance=_provenance(all_episodes, digests, unused),
-    )
+    return combine(score_part(part, supplementary=supplementary) for part in parts)
 
 
-def read_scores(path: Path | str) -> Scores:
-    """Read a scores file back; its tables are computed again from its pairs.
+def combine(parts: Iterable[PartScores]) -> Scores:
+    """Put the parts together; their order changes nothing.
 
     Raises:
-        DatasetError: If it is not a scores file of this layout.
+        DatasetError: If a rollout id occurs twice, or there are no parts.
     """
-    path = Path(path)
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        found = content["scores_version"]
-        if found != SCORES_VERSION:
-            raise DatasetError(f"{path}: scores_version is {found}, this version reads {SCORES_VERSION}: score again")
-        columns = []
-        for name, kind in PAIR_COLUMNS.items():
-            nan_for_null = pa.types.is_floating(kind)
-            values = content["pairs"][name]
-            columns.append(pa.array([math.nan if nan_for_null and v is None else v for v in values], kind))
-        pairs = pa.table(columns, schema=pa.schema(list(PAIR_COLUMNS.items())))
-        refusals = tuple(Refusal(**refusal) for refusal in content["refusals"])
-        provenance = content["provenance"]
-        recorded = tuple(
-            Recorded(field=entry["field"], values=tuple(entry["values"])) for entry in provenance.pop("recorded")
-        )
-        return Scores(pairs=pairs, refusals=refusals, provenance=Provenance(**provenance, recorded=recorded))
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
-        if isinstance(error, DatasetError):
-            raise
-        raise DatasetError(f"{path}: not a scores file ({error}): write it with `conflictvla score`") from error
-
-
-def _provenance(episodes: pa.Table, digests: list[bytes], unused: int) -> Provenance:
-    arms = episodes["arm"].to_pylist()
-    recorded = tuple(
-        Recorded(field=name, values=tuple(str(value) for value in sorted(set(episodes[name].to_pylist()))))
-        for name in RECORDED_FIELDS
-    )
-    return Provenance(
-        protocol_version=PROTOCOL_VERSION,
-        scored_with=version("conflictvla"),
-        rollouts_sha256=hashlib.sha256(b"".join(sorted(digests))).hexdigest(),
-        rollouts=len(arms),
-        references=arms.count(Arm.REFERENCE),
-        conflicts=arms.count(Arm.CONFLICT),
-        unused_references=unused,
-        scenes=len(set(episodes["scene_sha256"].to_pylist())),
-        recorded=recorded,
+    parts = list(parts)
+    if not parts:
+        raise DatasetError("there are no rollouts to score: give at least one rollout set")
+    episodes = pa.concat_tables([part.episodes for part in parts])
+    check_unique(episodes["rollout_id"], "these data sets")
+    trajectories = [part.trajectories for part in parts if part.trajectories is not None]
+    return Scores(
+        pairs=_in_order([part.pairs for part in parts]),
+        refusals=tuple(
+            sorted((refusal for part in parts for refusal in part.refusals), key=lambda refusal: refusal.rollout_id)
+        ),
+        provenance=provenance_of(
+            episodes,
+            [digest for part in parts for digest in part.digests],
+            sum(part.unused_references for part in parts),
+        ),
+        repeats=_in_order([part.repeats for part in parts]),
+        trajectories=pa.concat_tables(trajectories).sort_by("rollout_id") if trajectories else None,
+        left_out=tuple(sorted((defect for part in parts for defect in part.left_out), key=str)),
     )
 
 
-def _with_reasons(row: dict[str, Any]) -> dict[str, Any]:
-    """A table row with the reason for each value or interval in it that is NaN."""
-    reasons = {}
-    for name in MEASURE_NAMES:
-        interval = Interval(value=row[name], low=row[f"{name}_lo"], high=row[f"{name}_hi"])
-        reason = undefined_reason(name, interval)
-        if reason is not None:
-            reasons[name] = reason
-    return row | {"undefined": reasons}
+def _in_order(tables: list[pa.Table]) -> pa.Table:
+    by = ("policy", "prompt", "instance_id", "init_state", "seed", "conflict_rollout")
+    return pa.concat_tables(tables).sort_by([(name, "ascending") for name in by])
 
 
-def _null_for_nan(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _null_for_nan(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_null_for_nan(part) for part in value]
-    return value
+def _not_taken() -> InvalidInputError:
+    return InvalidInputError("supplementary measures were not taken: score with  supplementary=True")

@@ -22,10 +22,14 @@ class Ratio:
     Attributes:
         numerator: Each pair's part of the upper sum, shape (P,).
         denominator: Each pair's part of the lower sum, shape (P,), never negative.
+        least: No value can be below; an interval does not go further.
+        most: No value can be above.
     """
 
     numerator: FloatArray
     denominator: FloatArray
+    least: float = 0.0
+    most: float = 1.0
 
     def value(self) -> float:
         """The measure over all the pairs; NaN where it is undefined.
@@ -73,7 +77,7 @@ def success_rate_drop(reference_success: BoolArray, conflict_success: BoolArray)
         A ratio in [-1, 1]; undefined without pairs.
     """
     drop = reference_success.astype(np.float64) - conflict_success.astype(np.float64)
-    return Ratio(numerator=drop, denominator=np.ones(len(drop)))
+    return Ratio(numerator=drop, denominator=np.ones(len(drop)), least=-1.0)
 
 
 def failure_rate(reference_success: BoolArray, conflict_success: BoolArray) -> Ratio:
@@ -97,14 +101,17 @@ def qualified_failures(reference_success: BoolArray, conflict_success: BoolArray
     return reference_success & ~conflict_success
 
 
-def mean_of_defined(values: FloatArray) -> Ratio:
+def mean_of_defined(values: FloatArray, least: float = 0.0, most: float = 1.0) -> Ratio:
     """Mean of a per-pair process measure over the pairs where it is defined.
 
     Args:
         values: The measure of each pair, NaN where undefined, shape (P,).
+        least: Lower end of its range.
+        most: Upper end of its range.
 
     Returns:
         A ratio with the range of the values; undefined where no pair is defined.
     """
     defined = np.isfinite(values)
-    return Ratio(numerator=np.where(defined, values, 0.0), denominator=defined.astype(np.float64))
+    parts = np.where(defined, values, 0.0)
+    return Ratio(numerator=parts, denominator=defined.astype(np.float64), least=least, most=most)

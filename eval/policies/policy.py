@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from ...toolkit.simulation.scene import Scene
 
 Array = npt.NDArray[np.float64]
+Image = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +63,7 @@ class Observation:
         joint_pos_rad: Arm joint angles, shape (7,).
         gripper_pos_m: Finger joint positions, shape (2,).
         state: LIBERO's 8-D state: position, axis-angle, fingers.
+        camera: Renders a view of the present scene; nothing is rendered that is not asked for.
     """
 
     step: int
@@ -69,6 +72,20 @@ class Observation:
     joint_pos_rad: Array
     gripper_pos_m: Array
     state: Array
+    camera: Callable[[str, int], Image]
+
+    def image(self, camera: str = "agentview", size: int = 256) -> Image:
+        """A view of the scene as it is now, upright, shape (size, size, 3).
+
+        Args:
+            camera: ``agentview`` or ``robot0_eye_in_hand``.
+            size: Width and height in pixels.
+
+        Raises:
+            NotFoundError: There is no such camera.
+            InvalidInputError: No GL library works here.
+        """
+        return self.camera(camera, size)
 
 
 @runtime_checkable

@@ -1,6 +1,7 @@
 """One self-contained HTML page about the scores of recorded rollouts, and its first picture as a file of its own."""
 
+from .export import write_figures, write_tables
 from .page import write_report
 from .picture import write_picture
 
-__all__ = ["write_picture", "write_report"]
+__all__ = ["write_figures", "write_picture", "write_report", "write_tables"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,14 +13,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...toolkit.errors import DatasetError
+from ...toolkit.errors import DatasetError, NotFoundError
 from ..measures.process import arm_action_norm
-from ..rollouts import RolloutSet
+from ..rollout_set import RolloutSet
+from ..video_files import video_path
 
 FloatArray = npt.NDArray[np.float64]
 
 RULE = "the qualified failure with the highest product of TAR and Early20"
 FALLBACK_RULE = "the pair with the highest product of TAR and Early20, as there is no qualified failure"
+VIDEO_CAMERA = "agentview"
 LAST_RULE = "the first pair, as no pair has a defined TAR"
 
 
@@ -100,3 +104,21 @@ def _motion(part: RolloutSet, reference: int, conflict: int) -> PairMotion:
         targets=targets,
         target_m=first[: len(targets)],
     )
+
+
+def pair_videos(chosen: ChosenPair, folder: Path) -> tuple[tuple[str, str], ...]:
+    """Caption and content, as a data URI, of the videos of both rollouts of the pair.
+
+    Raises:
+        NotFoundError: One of them is not in the folder; the message says how to make it.
+    """
+    found = []
+    for arm in ("reference", "conflict"):
+        rollout_id = str(chosen.row[f"{arm}_rollout"])
+        file = video_path(folder, rollout_id, VIDEO_CAMERA)
+        if not file.is_file():
+            how = f"conflictvla render ROLLOUTS --rollout {rollout_id} --out {folder}"
+            raise NotFoundError(f"{folder}: no video of the pair shown; make it with  {how}")
+        content = base64.b64encode(file.read_bytes()).decode("ascii")
+        found.append((f"{arm} rollout", f"data:video/mp4;base64,{content}"))
+    return tuple(found)

@@ -12,14 +12,17 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from ..all_tables import p_value, signed, text_table
 from ..comparisons import PERSISTENCE_LEVELS
 from ..measures import MEASURES, Measure
 from ..pairs import Refusal
-from ..rollouts import RolloutSet, read_rollouts_by_policy
+from ..rollout_set import RolloutSet
+from ..rollouts import read_rollouts_by_policy
 from ..scores import Scores
-from ..statistics import CONFIDENCE, RESAMPLES, SEED
+from ..statistics import CONFIDENCE, INTERVAL_METHOD, RESAMPLES, SEED
 from ..tables import TITLES, Cell, arrow, cell, group_column, percent, shown_measures
-from .chosen_pair import ChosenPair, choose_pair, pair_motion
+from .chosen_pair import ChosenPair, choose_pair, pair_motion, pair_videos
+from .panels import failure_distributions, level_panels, prompt_panels
 from .picture import outcome_panels
 from .plots import (
     CONFLICT_COLOUR,
@@ -33,6 +36,9 @@ from .plots import (
 from .svg import Style, style
 
 FOLDER = Path(__file__).parent
+
+FURTHER = ("supplementary", "noise-floor", "behaviour", "behaviour-correlation")
+"""Tables that are shown where the supplementary measures were taken."""
 
 SHOWN_REFUSALS = 20
 
@@ -87,31 +93,36 @@ class PairView:
     paths: Markup
     norms: Markup
     values: tuple[tuple[str, str], ...]
+    videos: tuple[tuple[str, str], ...]
 
 
-def write_report(scores: Scores, rollouts: RolloutSet | Path | str, path: Path | str) -> Path:
+def write_report(
+    scores: Scores, rollouts: RolloutSet | Path | str, path: Path | str, *, videos: Path | None = None
+) -> Path:
     """Write one HTML file that needs nothing else: no network, no other file.
 
     Args:
         scores: What to report.
         rollouts: The rollouts that were scored, or the folder they are in; one pair's motion is shown from them.
         path: Where to write; folders are made as needed.
+        videos: Folder with videos of the rollouts (see ``eval.render``); those of the pair shown are put into the page.
 
     Returns:
-        The path written. The same scores and rollouts give the same bytes.
+        The path written. The same scores, rollouts and videos give the same bytes.
 
     Raises:
         DatasetError: If the rollouts are damaged, or not those that were scored.
+        NotFoundError: If the folder lacks a video of the pair shown; the message says which.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(path.name + ".unfinished")
-    unfinished.write_text(render_report(scores, rollouts), encoding="utf-8")
+    unfinished.write_text(render_report(scores, rollouts, videos=videos), encoding="utf-8")
     os.replace(unfinished, path)
     return path
 
 
-def render_report(scores: Scores, rollouts: RolloutSet | Path | str) -> str:
+def render_report(scores: Scores, rollouts: RolloutSet | Path | str, *, videos: Path | None = None) -> str:
     """The page as text; see ``write_report``."""
     # Instructions and policy names come from data that anyone may have uploaded: everything is escaped.
     environment = Environment(
@@ -121,7 +132,7 @@ def render_report(scores: Scores, rollouts: RolloutSet | Path | str) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(arrow=arrow, percent=percent)
+    environment.globals.update(arrow=arrow, percent=percent, p_value=p_value)
     styles = {policy: style(index) for index, policy in enumerate(scores.policies)}
     views = {by: _table_view(scores, by) for by in TITLES}
     return environment.get_template("report.html.j2").render(
@@ -135,15 +146,19 @@ def render_report(scores: Scores, rollouts: RolloutSet | Path | str) -> str:
         picture_note=picture_note(len(scores.policies)),
         curve=_curve(scores, styles),
         maps=_maps(scores, styles),
+        distributions=[panel.plot.render() for panel in failure_distributions(scores)],
+        levels=[panel.plot.render() for panel in level_panels(scores)],
+        prompts=[(panel.caption, panel.plot.render()) for panel in prompt_panels(scores)],
+        further=[text_table(scores, name) for name in FURTHER] if scores.has_supplementary else [],
         prompt_effect=_prompt_effect(scores),
         outcome_tests=scores.outcome_tests().to_pylist(),
         abstention=scores.abstention().to_pylist(),
-        pair=_pair_view(scores, rollouts),
+        pair=_pair_view(scores, rollouts, videos),
         colours={"reference": REFERENCE_COLOUR, "conflict": CONFLICT_COLOUR},
         pairs_json=script_json(_pair_list(scores)),
         refusals=_shown_refusals(scores),
         undefined=scores.undefined().to_pylist(),
-        statistics={"confidence": CONFIDENCE, "resamples": RESAMPLES, "seed": SEED},
+        statistics={"confidence": CONFIDENCE, "method": INTERVAL_METHOD, "resamples": RESAMPLES, "seed": SEED},
         css=Markup((FOLDER / "report.css").read_text(encoding="utf-8")),
         script=Markup((FOLDER / "report.js").read_text(encoding="utf-8")),
     )
@@ -214,7 +229,7 @@ def _table_view(scores: Scores, by: str) -> TableView:
 
 def _curve(scores: Scores, styles: dict[str, Style]) -> Markup:
     curves = [(policy, scores.failed_persistence(policy), styles[policy]) for policy in scores.policies]
-    return persistence_curve(curves, PERSISTENCE_LEVELS)
+    return persistence_curve(curves, PERSISTENCE_LEVELS).render()
 
 
 def _maps(scores: Scores, styles: dict[str, Style]) -> list[tuple[str, Markup | None]]:
@@ -231,32 +246,31 @@ def _prompt_effect(scores: Scores) -> list[dict[str, Any]]:
     symbols = {measure.name: measure.symbol for measure in MEASURES}
     return [
         row
-        | {"symbol": symbols.get(row["measure"], row["measure"]), "difference": _signed(row["difference"])}
-        | {"low": _signed(row["difference_lo"]), "high": _signed(row["difference_hi"])}
-        | {"p": _p_value(row["p"]), "q": _p_value(row["q"])}
+        | {"symbol": symbols.get(row["measure"], row["measure"]), "difference": signed(row["difference"])}
+        | {"low": signed(row["difference_lo"]), "high": signed(row["difference_hi"])}
+        | {"p": p_value(row["p"]), "q": p_value(row["q"])}
         for row in scores.prompt_effect().to_pylist()
     ]
 
 
-def _signed(fraction: float) -> str:
-    text = percent(fraction)
-    return "+" + text if fraction > 0 and text != "0.0" else text.replace("-", "−")
-
-
-def _p_value(p: float) -> str:
-    if math.isnan(p):
-        return "–"
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
-def _pair_view(scores: Scores, rollouts: RolloutSet | Path | str) -> PairView | None:
+def _pair_view(scores: Scores, rollouts: RolloutSet | Path | str, videos: Path | None) -> PairView | None:
     chosen = choose_pair(scores.pairs)
     if chosen is None:
         return None
-    parts = [rollouts] if isinstance(rollouts, RolloutSet) else read_rollouts_by_policy(rollouts)
+    parts = (
+        [rollouts]
+        if isinstance(rollouts, RolloutSet)
+        else read_rollouts_by_policy(rollouts, partial=bool(scores.left_out))
+    )
     motion = pair_motion(chosen, parts)
     values = tuple((measure.symbol, percent(chosen.row[measure.name])) for measure in MEASURES if measure.process)
-    return PairView(chosen=chosen, paths=gripper_paths(motion), norms=action_norms(motion), values=values)
+    return PairView(
+        chosen=chosen,
+        paths=gripper_paths(motion),
+        norms=action_norms(motion),
+        values=values,
+        videos=() if videos is None else pair_videos(chosen, videos),
+    )
 
 
 def _pair_list(scores: Scores) -> dict[str, Any]:

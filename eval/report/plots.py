@@ -104,7 +104,7 @@ def picture_note(policies: int) -> str:
     return f"Marks: all pairs, with 95% intervals. Letters: conflict families ({letters})."
 
 
-def persistence_curve(curves: Sequence[tuple[str, FloatArray, Style]], levels: FloatArray) -> Markup:
+def persistence_curve(curves: Sequence[tuple[str, FloatArray, Style]], levels: FloatArray) -> Plot:
     """Share of qualified failures at or above one threshold for both TAR and Early20, as that threshold rises."""
     plot = Plot(
         width=460,
@@ -136,7 +136,7 @@ def persistence_curve(curves: Sequence[tuple[str, FloatArray, Style]], levels: F
             stroke_opacity=0.4,
         )
         plot.element("text", _short(name, 14), x=plot.x(100) + 9, y=height + 4, fill=style.colour, font_size=12)
-    return plot.render()
+    return plot
 
 
 def persistence_map(name: str, curve: FloatArray, levels: FloatArray, style: Style) -> Markup:

@@ -10,16 +10,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from conflictvla.builders.lerobot_dataset import write_lerobot_dataset
 from conflictvla.builders.rollout_schema import Rollout
+from conflictvla.builders.rollout_shards import write_shard
 from conflictvla.eval.pair_scores import score_pairs
 from conflictvla.eval.pairs import Pairing, pair_rollouts
-from conflictvla.eval.rollouts import RolloutSet, read_rollouts
+from conflictvla.eval.rollout_set import RolloutSet
+from conflictvla.eval.rollouts import read_rollouts
 from conflictvla.toolkit.records import HORIZONS, Arm, Family, Level, Prompt
 
 from ..eval.synthetic_rollouts import make_record, reaching_rollout, write_dataset
@@ -56,6 +59,7 @@ def measure_scoring(folder: Path, policies: int = 1) -> dict[str, float]:
     figures = {f"score_{rollouts}_rollouts_s": seconds, f"score_{rollouts}_rollouts_peak_mb": peak_mb}
     if policies == 1:
         read = read_rollouts(folder)
+        figures["score_14530_rollouts_frames"] = float(read.offsets[-1])
         figures["score_speedup_vs_episode_loop"] = _speedup(read, pair_rollouts(read))
     return figures
 
@@ -65,7 +69,28 @@ def test_scoring_a_full_evaluation(figures: dict[str, float], tmp_path: Path) ->
     assert figures["score_14530_rollouts_peak_mb"] < 2000
 
 
-@pytest.mark.slow
+def test_scoring_against_a_plain_loop_over_lerobots_own_reader(figures: dict[str, float], tmp_path: Path) -> None:
+    """Seconds a frame of the loop that one would write first, over those of scoring; both from files to measures."""
+    lerobot_dataset = pytest.importorskip("lerobot.datasets.lerobot_dataset")
+    rollouts = list(islice(_full_evaluation("loop"), 40))
+    shards = [write_shard(rollout, tmp_path / "shards") for rollout in rollouts]
+    folder = tmp_path / "rollouts" / "loop"
+    write_lerobot_dataset(shards, folder, repo_id="conflictvla/loop")
+    start = time.perf_counter()
+    dataset = lerobot_dataset.LeRobotDataset("conflictvla/loop", root=folder)
+    episodes: dict[int, list[np.ndarray[tuple[int], np.dtype[np.float32]]]] = {}
+    for index in range(dataset.num_frames):
+        frame = dataset[index]
+        parts = [frame[name].numpy() for name in ("action", "observation.eef_pos_m", "observation.target_pos_m")]
+        episodes.setdefault(int(frame["episode_index"]), []).append(np.concatenate(parts))
+    assert [len(frames) for frames in episodes.values()] == [len(rollout.frames["action"]) for rollout in rollouts]
+    looped = (time.perf_counter() - start) / dataset.num_frames
+    figures["lerobot_loop_ms_a_frame"] = 1e3 * looped
+    if "score_14530_rollouts_s" in figures:
+        frames = figures["score_14530_rollouts_frames"]
+        figures["score_speedup_vs_lerobot_loop"] = looped / (figures["score_14530_rollouts_s"] / frames)
+
+
 def test_scoring_eight_full_evaluations(figures: dict[str, float], tmp_path: Path) -> None:
     figures.update(measure_scoring(tmp_path, policies=8))
     # Policies are scored one at a time, so eight take no more memory than about two.
@@ -104,7 +129,7 @@ def _score_alone(folder: Path) -> tuple[float, float]:
     for _ in range(2):
         command = [sys.executable, "-c", SCORE_ALONE, str(folder)]
         out = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-        assert int(out[2]) % 14_130 == 0
+        assert int(out[2]) % 14_130 == 0, out
         runs.append((float(out[0]), float(out[1])))
     return min(runs)
 

@@ -12,6 +12,7 @@ import pytest
 from conflictvla.builders.lerobot_dataset import write_lerobot_dataset
 from conflictvla.builders.rollout_schema import EPISODE_COLUMNS, FRAME_FEATURES, Rollout
 from conflictvla.builders.rollout_shards import read_shard, shard_path, write_shard
+from conflictvla.builders.sim_states import read_sim_states
 from conflictvla.eval.rollouts import read_rollouts
 from conflictvla.toolkit.errors import DatasetError, InvalidInputError
 
@@ -38,7 +39,7 @@ def _rollout(number: int, length: int) -> Rollout:
         for name, (width, _) in FRAME_FEATURES.items()
     }
     episode = make_record(rollout_id=f"agent/case{number}/init0/seed0", final_eef_pos_m=(0.5, 0.25, 1.0))
-    return Rollout(episode=episode, frames=frames)
+    return Rollout(episode=episode, frames=frames, sim_states=generator.normal(size=(length + 1, 11 + number)))
 
 
 def test_a_shard_gives_back_what_was_written(shards: Shards) -> None:
@@ -47,6 +48,7 @@ def test_a_shard_gives_back_what_was_written(shards: Shards) -> None:
     assert rollout.episode == _rollout(0, 5).episode
     for name, values in _rollout(0, 5).frames.items():
         np.testing.assert_array_equal(rollout.frames[name], values)
+    np.testing.assert_array_equal(rollout.sim_states, _rollout(0, 5).sim_states)
 
 
 def test_lerobots_own_reader_loads_every_frame_and_every_episode_column(shards: Shards, tmp_path: Path) -> None:
@@ -69,6 +71,16 @@ def test_the_scorers_reader_sees_the_same_frames(shards: Shards, tmp_path: Path)
     write_lerobot_dataset(shards(5, 3), out, repo_id="conflictvla/rollouts-agent")
     rollouts = read_rollouts(out)
     assert rollouts.episodes["rollout_id"].to_pylist() == ["agent/case0/init0/seed0", "agent/case1/init0/seed0"]
+
+
+def test_the_simulators_states_lie_beside_the_frames(shards: Shards, tmp_path: Path) -> None:
+    out = tmp_path / "rollouts"
+    write_lerobot_dataset(shards(5, 3), out, repo_id="conflictvla/rollouts-agent")
+    states = read_sim_states(out, [1, 0])
+    for number, length in ((0, 5), (1, 3)):
+        np.testing.assert_array_equal(states[number], _rollout(number, length).sim_states)
+    with pytest.raises(DatasetError, match="no states of episode 2"):
+        read_sim_states(out, [2])
 
 
 def test_the_same_shards_give_the_same_bytes(shards: Shards, tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def make_rollout(record: EpisodeRecord, action: FloatArray, eef_pos_m: FloatArra
         final_eef_pos_m=tuple(map(float, eef_pos_m[-1])),
         final_target_pos_m=tuple(map(float, targets[-1].reshape(-1))),
     )
-    return Rollout(episode=filled, frames=frames)
+    return Rollout(episode=filled, frames=frames, sim_states=np.zeros((steps + 1, 1)))
 
 
 def reaching_rollout(

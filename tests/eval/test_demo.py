@@ -8,11 +8,18 @@ from pathlib import Path
 import pytest
 
 from conflictvla.builders.tasks_dataset import load_instances
+from conflictvla.eval.behaviour import METRIC_NAMES
 from conflictvla.eval.demo import REPORT_FILE, ROLLOUTS, SCORES_FILE, Demo, demo_cases, run_demo
 from conflictvla.eval.policies.registry import SCRIPTED
+from conflictvla.eval.rollout_set import RolloutSet
+from conflictvla.eval.rollouts import SCORED_FEATURES, read_rollouts
 from conflictvla.eval.run import RunProgress
+from conflictvla.eval.scores import score
+from conflictvla.eval.trajectories import MOTION_FEATURES
 from conflictvla.toolkit.errors import InvalidInputError
 from conflictvla.toolkit.records import Family, Level
+
+from . import reference_measures as slow
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def demo(folder: Path) -> Demo:
     seen: list[tuple[str, RunProgress]] = []
     result = run_demo(folder, lambda agent, state: seen.append((agent, state)))
-    assert [state.done for _, state in seen] == list(range(1, len(seen) // 3 + 1)) * len(SCRIPTED)
+    assert [state.done for _, state in seen] == list(range(17)) * len(SCRIPTED)
     return result
 
 
@@ -92,3 +99,36 @@ def test_a_second_demonstration_gives_the_same_bytes(demo: Demo, tmp_path: Path)
     for file in sorted(demo.rollouts.rglob("*")):
         if file.is_file():
             assert (again.rollouts / file.relative_to(demo.rollouts)).read_bytes() == file.read_bytes(), file
+
+
+def _path(rollouts: RolloutSet, row: int) -> list[list[float]]:
+    """The gripper's path at steps 0 to H."""
+    before = rollouts.rollout_feature("observation.eef_pos_m", row).astype(float).tolist()
+    return [*before, rollouts.final_eef_pos_m[row].tolist()]
+
+
+def test_the_slow_reference_measures_agree_on_real_rollouts(demo: Demo) -> None:
+    rollouts = read_rollouts(demo.rollouts, (*SCORED_FEATURES, *MOTION_FEATURES))
+    scores = score(demo.rollouts, supplementary=True)
+    for pair in scores.pairs.to_pylist():
+        rows = [int(row) for row in rollouts.rows_of([pair["reference_rollout"], pair["conflict_rollout"]])]
+        paths = [_path(rollouts, row) for row in rows]
+        actions = [rollouts.rollout_feature("action", row).astype(float).tolist() for row in rows]
+        assert pair["position_similarity"] == pytest.approx(slow.position_similarity(*paths), abs=1e-12)
+        assert pair["warping_similarity"] == pytest.approx(slow.warping_similarity(*paths), abs=1e-12)
+        assert pair["divergence_step"] == pytest.approx(slow.divergence_step(*paths), nan_ok=True)
+        assert pair["TS"] == pytest.approx(slow.ts(*actions), abs=1e-12)
+        assert pair["Early20_TS"] == pytest.approx(slow.ts(actions[0], actions[1], 20), abs=1e-12)
+        assert pair["AMS"] == pytest.approx(slow.ams(*actions), abs=1e-12)
+        # The agents move the targets or nothing.
+        assert (pair["reference_carries_other"], pair["conflict_carries_other"]) == (0.0, 0.0)
+    assert scores.trajectories is not None
+    for found in scores.trajectories.to_pylist()[:12]:
+        row = int(rollouts.rows_of([found["rollout_id"]])[0])
+        joints = rollouts.rollout_feature("observation.joint_pos_rad", row).astype(float).tolist()
+        norms = slow.jerk_norms(joints)
+        expected = [(len(joints) - 1) / 20, sum(norms) / len(norms), slow.percentile(norms, 0.95)]
+        names = ("duration_s", "mean_joint_jerk_rad_s3", "p95_joint_jerk_rad_s3")
+        assert [found[name] for name in names] == pytest.approx(expected, rel=1e-12)
+        assert found["joint_path_rad"] == pytest.approx(slow.path_length(joints), rel=1e-12)
+        assert set(METRIC_NAMES) <= set(found)

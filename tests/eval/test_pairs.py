@@ -11,7 +11,8 @@ import pytest
 
 from conflictvla.builders.rollout_schema import EpisodeRecord, Rollout
 from conflictvla.eval.pairs import MUST_AGREE, Pairing, pair_rollouts
-from conflictvla.eval.rollouts import RolloutSet, read_rollouts
+from conflictvla.eval.rollout_set import RolloutSet
+from conflictvla.eval.rollouts import read_rollouts
 from conflictvla.toolkit.records import Arm, Prompt
 
 from .synthetic_rollouts import make_record, reaching_rollout, sha256, small_evaluation, write_dataset

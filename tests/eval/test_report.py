@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
+import struct
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -13,16 +15,19 @@ import numpy as np
 import pytest
 
 from conflictvla.builders.rollout_schema import Rollout
-from conflictvla.eval.report import write_picture, write_report
+from conflictvla.eval.report import write_figures, write_picture, write_report, write_tables
 from conflictvla.eval.report.chosen_pair import FALLBACK_RULE, LAST_RULE, RULE, choose_pair
 from conflictvla.eval.report.page import finding, render_report, script_json
 from conflictvla.eval.report.picture import outcome_panels
-from conflictvla.eval.report.svg import nice_ticks, spread
+from conflictvla.eval.report.png import write_png
+from conflictvla.eval.report.svg import Plot, nice_ticks, spread
 from conflictvla.eval.rollouts import read_rollouts
 from conflictvla.eval.scores import Scores, score
-from conflictvla.toolkit.errors import DatasetError
+from conflictvla.eval.video_files import video_path
+from conflictvla.toolkit.errors import DatasetError, NotFoundError
 from conflictvla.toolkit.records import Arm, Prompt
 
+from .in_process import conflictvla
 from .synthetic_rollouts import make_record, reaching_rollout, sha256, small_evaluation, write_dataset
 
 ATTACK = """<script>alert("x")</script>'"><img src=x onerror=alert(1)>&amp;{{ 7 * 7 }}</script><!--"""
@@ -142,8 +147,8 @@ def test_the_page_has_its_parts(page: str) -> None:
 
 def test_every_plot_is_well_formed_and_names_itself(page: str) -> None:
     plots = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
-    # Three panels, the curve, a map a policy, and two plots of the pair shown in full.
-    assert len(plots) == 3 + 1 + 2 + 2
+    # Three panels, four by level, three distributions, the curve, a map and a prompt panel a policy, two of the pair.
+    assert len(plots) == 3 + 4 + 3 + 1 + 2 + 2 + 2
     for plot in plots:
         root = ElementTree.fromstring(plot)
         title = root.find("title")
@@ -267,3 +272,85 @@ def test_many_policies_have_a_legend_in_the_picture(tmp_path: Path) -> None:
     assert [element.text for element in root if element.text and element.text.startswith("policy")] == [
         f"policy {number}" for number in range(6)
     ]
+
+
+def test_supplementary_tables_are_on_the_page_where_they_were_taken(folder: Path, page: str) -> None:
+    assert 'id="further"' not in page
+    with_them = render_report(score(folder, supplementary=True), folder)
+    text = " ".join("".join(Elements(with_them).text).split())
+    for words in ("Supplementary measures", "Noise floor", "Behaviour of successful rollouts", "mean Cartesian jerk"):
+        assert words in text
+
+
+def test_tables_are_written_in_four_formats_that_agree(scores: Scores, tmp_path: Path) -> None:
+    files = write_tables(scores, tmp_path / "tables")
+    assert {file.suffix for file in files} == {".md", ".tex", ".csv", ".json"}
+    table = scores.table("family")
+    rows = json.loads((tmp_path / "tables/family.json").read_text())["rows"]
+    assert rows == [{k: None if v != v else v for k, v in row.items()} for row in table.to_pylist()]
+    lines = (tmp_path / "tables/family.csv").read_text().splitlines()
+    assert lines[0].split(",")[:4] == ['"policy"', '"prompt"', '"family"', '"PCSR"']
+    assert len(lines) == table.num_rows + 1
+    assert float(lines[1].split(",")[3]) == table["PCSR"][0].as_py()
+    assert "83.3 (11.6--100.0)" in (tmp_path / "tables/overall.tex").read_text()
+    assert "| 83.3 (11.6–100.0) |" in (tmp_path / "tables/overall.md").read_text()
+
+
+def test_figures_are_written_as_svg_and_png(scores: Scores, tmp_path: Path) -> None:
+    files = write_figures(scores, tmp_path / "a")
+    again = write_figures(scores, tmp_path / "b")
+    assert [file.read_bytes() for file in files] == [file.read_bytes() for file in again]
+    assert {file.stem for file in files if file.suffix == ".svg"} == {
+        file.stem for file in files if file.suffix == ".png"
+    }
+    assert {"outcome-1", "failures-tar", "level-rgsr", "prompt-persist", "failed-persistence"} <= {
+        f.stem for f in files
+    }
+    for file in files:
+        if file.suffix == ".svg":
+            ElementTree.fromstring(file.read_text(encoding="utf-8"))
+        else:
+            width, height = struct.unpack(">II", file.read_bytes()[16:24])
+            svg = ElementTree.fromstring(file.with_suffix(".svg").read_text(encoding="utf-8"))
+            assert [width, height] == pytest.approx([3 * float(svg.attrib[n]) for n in ("width", "height")], abs=2)
+
+
+def test_a_png_shows_what_the_svg_says(tmp_path: Path) -> None:
+    image = pytest.importorskip("matplotlib.image")
+    plot = Plot(width=100, height=50, x_range=(0, 1), y_range=(0, 1), margin=(0, 0, 0, 0), title="t")
+    plot.element("rect", x=0, y=0, width=50, height=50, fill="#ff0000")
+    plot.mark((0.75, 0.5), "circle", 10, "a disc", fill="#0000ff")
+    write_png(plot, tmp_path / "a.png")
+    pixels = image.imread(tmp_path / "a.png")
+    assert pixels.shape[:2] == (150, 300)
+    assert pixels[75, 60, :3].tolist() == [1.0, 0.0, 0.0]
+    assert pixels[75, 225, :3].tolist() == [0.0, 0.0, 1.0]
+    assert pixels[10, 290, :3].tolist() == [1.0, 1.0, 1.0]
+
+
+def test_the_command_writes_report_picture_tables_and_figures(folder: Path, tmp_path: Path) -> None:
+    places = {name: tmp_path / name for name in ("report.html", "picture.svg", "tables", "figures")}
+    options = ("--out", "--picture", "--tables", "--figures")
+    arguments = [part for option, place in zip(options, places.values(), strict=True) for part in (option, place)]
+    done = conflictvla("report", folder, *arguments)
+    assert done.returncode == 0, done.stderr
+    assert 'id="further"' in places["report.html"].read_text(encoding="utf-8")
+    assert "tables  52 files" in " ".join(done.stdout.split(str(tmp_path) + "/"))
+    assert (places["figures"] / "level-tar.png").is_file()
+
+
+def test_videos_of_the_pair_shown_are_put_into_the_page(scores: Scores, folder: Path, tmp_path: Path) -> None:
+    chosen = choose_pair(scores.pairs)
+    assert chosen is not None
+    for arm in ("reference", "conflict"):
+        video_path(tmp_path, chosen.row[f"{arm}_rollout"], "agentview").write_bytes(f"{arm} film".encode())
+    videos = [
+        dict(attrs) for tag, attrs in Elements(render_report(scores, folder, videos=tmp_path)).found if tag == "video"
+    ]
+    contents = [base64.b64decode(str(video["src"]).removeprefix("data:video/mp4;base64,")) for video in videos]
+    assert contents == [b"reference film", b"conflict film"]
+
+
+def test_a_missing_video_is_named_with_the_command_that_makes_it(scores: Scores, folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError, match="conflictvla render ROLLOUTS --rollout"):
+        render_report(scores, folder, videos=tmp_path)

@@ -11,12 +11,13 @@ import pytest
 
 from conflictvla.builders.rollout_shards import shard_path
 from conflictvla.builders.tasks_dataset import load_instances
+from conflictvla.eval.executors import InProcess
 from conflictvla.eval.policies.policy import Array, Episode, Observation, PolicyInfo
 from conflictvla.eval.policies.premises import premises_hold
 from conflictvla.eval.policies.registry import load_policy
 from conflictvla.eval.provenance import installed_versions
 from conflictvla.eval.rollout import axis_angle, rollout_id, run_rollout
-from conflictvla.eval.run import SHARDS, run_policy, with_references
+from conflictvla.eval.run import SHARDS, RunProgress, run_policy, with_references
 from conflictvla.toolkit.errors import InvalidInputError, NotFoundError, PolicyError
 from conflictvla.toolkit.prompts import PREMISE_CHECK, prompt_sha256
 from conflictvla.toolkit.records import Arm, Instance, Prompt
@@ -141,21 +142,17 @@ def test_a_run_that_breaks_off_keeps_what_was_finished_and_goes_on_from_there(
         return np.full((1, 7), 0.1)
 
     with pytest.raises(PolicyError, match="lost the connection"):
-        run_policy(Wave(breaks_in_the_second_rollout), chosen, tmp_path, init_states=[0], scenes=scenes)
+        run_policy(Wave(breaks_in_the_second_rollout), chosen, tmp_path, init_states=[0], executor=InProcess(scenes))
     shards = tmp_path / ".wave" / SHARDS
-    first = shard_path(shards, rollout_id(Wave(), chosen[0], 0, 0))
+    first = shard_path(shards, rollout_id(Wave().info, chosen[0], 0, 0))
     assert [path.name for path in shards.iterdir()] == [first.name]
-    before = first.stat().st_mtime_ns
-
-    seen_states: list[bool | None] = []
+    seen: list[RunProgress] = []
     steady = Wave(lambda seen: np.full((1, 7), 0.1))
-    folder = run_policy(
-        steady, chosen, tmp_path, init_states=[0], scenes=scenes, progress=lambda p: seen_states.append(p.success)
-    )
-    assert before  # the finished shard was not run again
-    assert seen_states == [None, False, False]
+    run = run_policy(steady, chosen, tmp_path, init_states=[0], executor=InProcess(scenes), progress=seen.append)
+    assert [(state.done, state.success) for state in seen] == [(1, None), (2, False), (3, False)]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["wave"]
-    assert (folder / "meta" / "info.json").is_file()
+    assert run.dataset == tmp_path / "wave"
+    assert (tmp_path / "wave" / "meta" / "info.json").is_file()
 
 
 def test_an_unfinished_run_with_other_settings_is_not_continued(
@@ -163,9 +160,9 @@ def test_an_unfinished_run_with_other_settings_is_not_continued(
 ) -> None:
     chosen = _p0(short)
     with pytest.raises(PolicyError):
-        run_policy(Wave(lambda seen: "stop"), chosen, tmp_path, init_states=[0], scenes=scenes)
+        run_policy(Wave(lambda seen: "stop"), chosen, tmp_path, init_states=[0], executor=InProcess(scenes))
     with pytest.raises(InvalidInputError, match="an unfinished run with other rollouts, seed"):
-        run_policy(Wave(), chosen, tmp_path, init_states=[0, 1], seed=3, scenes=scenes)
+        run_policy(Wave(), chosen, tmp_path, init_states=[0, 1], seed=3, executor=InProcess(scenes))
 
 
 def test_a_finished_run_is_not_overwritten(tmp_path: Path, short: tuple[Instance, ...]) -> None:

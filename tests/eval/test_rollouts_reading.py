@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from conflictvla.builders.rollout_schema import EPISODE_COLUMNS, FRAME_FEATURES, Rollout
-from conflictvla.eval.rollouts import find_datasets, read_rollouts, read_rollouts_by_policy
+from conflictvla.eval.rollouts import SCORED_FEATURES, find_datasets, read_rollouts, read_rollouts_by_policy
 from conflictvla.toolkit.errors import DatasetError
 from conflictvla.toolkit.records import Arm
 
@@ -135,7 +135,7 @@ def test_policies_are_read_one_at_a_time_but_never_torn_apart(tmp_path: Path) ->
 def test_digests_do_not_depend_on_the_order_of_rollouts(tmp_path: Path) -> None:
     forwards = read_rollouts(write_dataset(tmp_path / "a", two_rollouts()))
     backwards = read_rollouts(write_dataset(tmp_path / "b", two_rollouts()[::-1], fixed_size=False))
-    assert forwards.digests() == backwards.digests()[::-1]
+    assert forwards.digests(SCORED_FEATURES) == backwards.digests(SCORED_FEATURES)[::-1]
 
 
 def test_rows_are_found_by_rollout_id(dataset: Path) -> None:
@@ -230,7 +230,7 @@ def test_a_missing_episode_column(dataset: Path, name: str) -> None:
     assert f"{EPISODES}: column '{name}' is missing" in refusal(dataset)
 
 
-@pytest.mark.parametrize("name", ["episode_index", "frame_index", *FRAME_FEATURES])
+@pytest.mark.parametrize("name", ["episode_index", "frame_index", *SCORED_FEATURES])
 def test_a_missing_frame_column(dataset: Path, name: str) -> None:
     write_parquet(dataset / DATA, pq.read_table(dataset / DATA).drop_columns([name]))
     assert f"{DATA}: column '{name}' is missing" in refusal(dataset)

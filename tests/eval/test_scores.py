@@ -16,7 +16,8 @@ from rich.console import Console
 from conflictvla.builders.rollout_schema import Rollout
 from conflictvla.eval.measures import MEASURE_NAMES
 from conflictvla.eval.rollouts import read_rollouts
-from conflictvla.eval.scores import Scores, read_scores, score, score_rollouts
+from conflictvla.eval.scores import Scores, score, score_rollouts
+from conflictvla.eval.scores_file import read_scores
 from conflictvla.eval.tables import markdown_table, print_table
 from conflictvla.toolkit.errors import DatasetError, NotFoundError
 from conflictvla.toolkit.records import Arm, Family, Prompt
@@ -142,7 +143,9 @@ def test_the_prompt_effect_is_p1_minus_p0(tmp_path: Path) -> None:
 def test_outcome_tests_count_discordant_pairs(scores: Scores) -> None:
     found = row(scores.outcome_tests(), policy="stop", prompt="P0")
     assert (found["reference_only"], found["conflict_only"]) == (17, 0)
-    assert found["p"] == pytest.approx(2 * 0.5**17)
+    assert found["mcnemar_p"] == pytest.approx(2 * 0.5**17)
+    # The drop is positive on all three base tasks: of the 8 sign patterns two are as extreme.
+    assert found["p"] == pytest.approx(2 / 8)
 
 
 def test_undefined_approach_is_counted_with_its_reason(tmp_path: Path) -> None:
@@ -253,7 +256,7 @@ def test_printed_tables_fit_a_terminal_of_80_columns(scores: Scores, by: str) ->
 def test_markdown_shows_percent_and_interval(scores: Scores) -> None:
     first = markdown_table(scores).splitlines()
     assert first[0].startswith("| policy | prompt | PCSR ↑ | RGSR ↓ | ΔSR ↑ | FR ↑ | TAR ↓ |")
-    assert first[2].startswith("| persist | P0 | 83.3 (50.0–100.0) | 12.5 (")
+    assert first[2].startswith("| persist | P0 | 83.3 (11.6–100.0) | 12.5 (")
 
 
 def test_the_curve_of_failed_persistence_falls(scores: Scores) -> None:

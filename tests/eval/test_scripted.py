@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from conflictvla.eval.policies.policy import Episode, Observation, Policy
+from conflictvla.eval.policies.policy import Episode, Policy
 from conflictvla.eval.policies.scripted import FailPersist, Persist, Refuse
+from conflictvla.eval.rollout import observe
 from conflictvla.toolkit.base_tasks import base_task, base_tasks
 from conflictvla.toolkit.errors import InvalidInputError
 from conflictvla.toolkit.records import Arm, BaseTask, Instance, Prompt
@@ -80,17 +81,6 @@ def roll_out(scene: Scene, policy: Policy, init_state: int, *, steps: int | None
         moved = max(moved, float(np.linalg.norm(positions - start, axis=1).max()))
     return Trial(
         actions=np.array(actions), distances_m=np.array(distances), succeeded=scene.succeeded(), target_moved_m=moved
-    )
-
-
-def observe(scene: Scene, step: int) -> Observation:
-    return Observation(
-        step=step,
-        eef_pos_m=scene.grip_pos(),
-        eef_quat_wxyz=scene.grip_quat_wxyz(),
-        joint_pos_rad=scene.joint_pos_rad(),
-        gripper_pos_m=scene.gripper_pos_m(),
-        state=np.zeros(8),
     )
 
 

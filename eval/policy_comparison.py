@@ -1,0 +1,154 @@
+"""Two policies side by side, on the conflicts that both were rolled out on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..toolkit.errors import InvalidInputError
+from ..toolkit.records import Prompt
+from .aggregation import base_task_clusters
+from .all_tables import SYMBOLS, TextTable, difference_text, p_value
+from .comparisons import paired_difference, with_false_discovery
+from .measures import PROCESS_NAMES
+from .scores import Scores, score
+from .scores_file import read_scores
+from .tables import percent
+
+SHARED = ("suite", "base_task", "case_id", "prompt", "init_state")
+"""What makes a pair of one policy the counterpart of a pair of the other."""
+
+MEASURED = {
+    "PCSR": "reference_success",
+    "RGSR": "conflict_success",
+    **dict(zip(PROCESS_NAMES, PROCESS_NAMES, strict=True)),
+}
+"""Columns of the table of pairs that are compared. FR is not: its pairs depend on what each policy is able to do."""
+
+SCHEMA = pa.schema(
+    [
+        ("prompt", pa.string()),
+        ("measure", pa.string()),
+        *[(name, pa.float64()) for name in ("a", "b", "difference", "difference_lo", "difference_hi", "p", "q")],
+        ("n", pa.int64()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """What is compared, and how.
+
+    Attributes:
+        a: The first policy.
+        b: The second policy.
+        table: A row a prompt condition and measure, as ``SCHEMA``: both means, b - a with its interval over base tasks,
+            a sign-flip test over base tasks, ``q`` adjusted over the table, and the number of shared pairs.
+        only_a: Pairs of the first policy without a counterpart.
+        only_b: Likewise of the second.
+    """
+
+    a: str
+    b: str
+    table: pa.Table
+    only_a: int
+    only_b: int
+
+
+def load_scores(source: Path | str) -> Scores:
+    """Scores from a scores file (``.json``), or of the rollouts at a path or on the Hub."""
+    return read_scores(source) if str(source).endswith(".json") else score(source)
+
+
+def compare_policies(first: Scores, second: Scores) -> Comparison:
+    """Compare two policies on the cases, prompt conditions and initial states that both have.
+
+    Where a policy has several seeds, their mean counts, so that each case and initial state weighs once.
+
+    Args:
+        first: Scores of one policy.
+        second: Scores of the other.
+
+    Raises:
+        InvalidInputError: If either holds no or several policies, or they share no pair.
+    """
+    names = [_only_policy(scores) for scores in (first, second)]
+    a, b = (_means_over_seeds(scores.pairs) for scores in (first, second))
+    both = a.join(b, keys=list(SHARED), right_suffix="_b", join_type="inner")
+    if not both.num_rows:
+        raise InvalidInputError(
+            f"{names[0]} and {names[1]} share no case, prompt condition and initial state: run both on the same ones"
+        )
+    both = both.sort_by([(name, "ascending") for name in SHARED])
+    rows = [row for prompt in Prompt for row in _rows(prompt, both.filter(pc.equal(both["prompt"], prompt.value)))]
+    return Comparison(
+        a=names[0],
+        b=names[1],
+        table=with_false_discovery(rows, SCHEMA),
+        only_a=a.num_rows - both.num_rows,
+        only_b=b.num_rows - both.num_rows,
+    )
+
+
+def comparison_table(comparison: Comparison) -> TextTable:
+    """The comparison as text."""
+    left_out = f"; without a counterpart: {comparison.only_a} of A, {comparison.only_b} of B"
+    rows = [
+        (
+            row["prompt"],
+            SYMBOLS[row["measure"]],
+            percent(row["a"]),
+            percent(row["b"]),
+            difference_text(row),
+            p_value(row["p"]),
+            p_value(row["q"]),
+            str(row["n"]),
+        )
+        for row in comparison.table.to_pylist()
+    ]
+    return TextTable(
+        name="comparison",
+        title=f"A: {comparison.a}, B: {comparison.b}",
+        note="Percent, on shared pairs, with 95% intervals over base tasks; p: sign-flip test over base tasks; "
+        f"q: Benjamini-Hochberg{left_out if comparison.only_a or comparison.only_b else ''}.",
+        header=("prompt", "measure", "A", "B", "B − A", "p", "q", "n"),
+        rows=tuple(rows),
+        labels=2,
+        data=comparison.table,
+    )
+
+
+def _only_policy(scores: Scores) -> str:
+    if len(scores.policies) != 1:
+        held = ", ".join(scores.policies) or "none"
+        raise InvalidInputError(f"each side of a comparison is one policy, this one holds {held}: give its own folder")
+    return scores.policies[0]
+
+
+def _means_over_seeds(pairs: pa.Table) -> pa.Table:
+    columns = {name: pc.cast(pairs[column], pa.float64()) for name, column in MEASURED.items()}
+    table = pa.table({**{name: pairs[name] for name in SHARED}, **columns})
+    means = table.group_by(list(SHARED)).aggregate([(name, "mean") for name in MEASURED])
+    return means.rename_columns([name.removesuffix("_mean") for name in means.column_names])
+
+
+def _rows(prompt: Prompt, both: pa.Table) -> list[dict[str, Any]]:
+    if not both.num_rows:
+        return []
+    clusters = base_task_clusters(both)
+    values = {name: (both[name].to_numpy(), both[f"{name}_b"].to_numpy()) for name in MEASURED}
+    plus, minus = values["PCSR"], values["RGSR"]
+    values["dSR"] = (plus[0] - minus[0], plus[1] - minus[1])
+    rows = []
+    for name in ("PCSR", "RGSR", "dSR", *PROCESS_NAMES):
+        first, second = values[name]
+        defined = np.isfinite(first) & np.isfinite(second)
+        means = [float(side[defined].mean()) if defined.any() else float("nan") for side in (first, second)]
+        found = paired_difference((second - first)[defined], clusters[defined], 2.0 if name == "dSR" else 1.0)
+        rows.append({"prompt": prompt.value, "measure": name, "a": means[0], "b": means[1], **found})
+    return rows

@@ -1,0 +1,81 @@
+"""Tables and figures as files of their own, for papers and for other programs."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+from pyarrow import csv
+
+from ..all_tables import latex, markdown, table_names, text_table
+from ..comparisons import PERSISTENCE_LEVELS
+from ..scores import Scores
+from .panels import NamedPlot, failure_distributions, level_panels, prompt_panels
+from .picture import outcome_panels
+from .plots import persistence_curve
+from .png import write_png
+from .svg import drawing, style
+
+
+def write_tables(scores: Scores, folder: Path | str) -> list[Path]:
+    """Write every table as markdown and LaTeX (percent, as printed) and as CSV and JSON (fractions, full precision).
+
+    Args:
+        scores: What to write.
+        folder: Receives ``<table>.md``, ``.tex``, ``.csv`` and ``.json``; made as needed.
+
+    Returns:
+        The files written. The same scores give the same bytes.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    for name in table_names(scores):
+        table = text_table(scores, name)
+        rows = [
+            {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in row.items()}
+            for row in table.data.to_pylist()
+        ]
+        texts = {
+            "md": f"**{table.title}.** {table.note}\n\n{markdown(table)}",
+            "tex": latex(table),
+            "json": json.dumps({"title": table.title, "rows": rows}, indent=1, ensure_ascii=False) + "\n",
+        }
+        for ending, text in texts.items():
+            files.append(folder / f"{name}.{ending}")
+            files[-1].write_text(text, encoding="utf-8")
+        files.append(folder / f"{name}.csv")
+        csv.write_csv(table.data, files[-1])
+    return files
+
+
+def write_figures(scores: Scores, folder: Path | str) -> list[Path]:
+    """Write every figure of the report's sections as SVG and as PNG; see ``write_tables``."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    for figure in figures(scores):
+        plot = figure.plot
+        inner = plot.render(x=0, y=0, width=plot.width, height=plot.height)
+        fonts = "system-ui, 'Helvetica Neue', Arial, sans-serif"
+        files.append(folder / f"{figure.name}.svg")
+        text = drawing(plot.width, plot.height, plot.title, [inner], font_family=fonts)
+        files[-1].write_text(text + "\n", encoding="utf-8")
+        files.append(folder / f"{figure.name}.png")
+        write_png(plot, files[-1])
+    return files
+
+
+def figures(scores: Scores) -> list[NamedPlot]:
+    """The figures that do not depend on one chosen pair, with the names of their files."""
+    found = [
+        NamedPlot(name=f"outcome-{number}", caption=panel.title, plot=panel)
+        for number, panel in enumerate(outcome_panels(scores), 1)
+    ]
+    curves = [(policy, scores.failed_persistence(policy), style(n)) for n, policy in enumerate(scores.policies)]
+    if any(np.isfinite(curve).all() for _, curve, _ in curves):
+        plot = persistence_curve(curves, PERSISTENCE_LEVELS)
+        found.append(NamedPlot(name="failed-persistence", caption=plot.title, plot=plot))
+    return [*found, *failure_distributions(scores), *level_panels(scores), *prompt_panels(scores)]

@@ -1,0 +1,10 @@
+"""Where a rollout's video lies; apart from rendering, so that finding one needs no simulator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def video_path(folder: Path, rollout_id: str, camera: str) -> Path:
+    """File of a rollout's video; the id's slashes become part of the file name."""
+    return folder / (rollout_id.replace("/", "+") + f".{camera}.mp4")

@@ -1,0 +1,101 @@
+"""What recording and looking cost: against the same rollout without either."""
+
+import dataclasses
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conflictvla.builders.lerobot_dataset import write_lerobot_dataset
+from conflictvla.builders.rollout_shards import write_shard
+from conflictvla.builders.tasks_dataset import load_instances
+from conflictvla.eval.policies.policy import Array, Episode, Observation, PolicyInfo
+from conflictvla.eval.provenance import installed_versions
+from conflictvla.eval.rollout import run_rollout
+from conflictvla.toolkit.base_tasks import base_task
+from conflictvla.toolkit.errors import InvalidInputError
+from conflictvla.toolkit.records import Instance
+from conflictvla.toolkit.simulation.rendering import CAMERAS, camera_of
+from conflictvla.toolkit.simulation.scene import Scene
+
+CHUNK = 10
+STEPS = 200
+VIEW_STEPS = 20
+SIZE = 256
+ACTION = np.array([0.1, 0.05, -0.1, 0.0, 0.0, 0.05, -1.0])
+
+
+class Replans:
+    """Moves in chunks; looks at both cameras when asked for a new one, where it has eyes."""
+
+    def __init__(self, *, eyes: bool, chunk: int = CHUNK) -> None:
+        self.info = PolicyInfo(name="replans", revision="1")
+        self._eyes, self._chunk = eyes, chunk
+
+    def reset(self, episode: Episode) -> None:
+        """Nothing carries over."""
+
+    def act(self, observation: Observation) -> Array:
+        if self._eyes:
+            for camera in CAMERAS:
+                observation.image(camera, SIZE)
+        return np.tile(ACTION, (self._chunk, 1))
+
+
+@pytest.fixture(scope="module")
+def scene() -> Scene:
+    return Scene(base_task("libero_goal", "put_the_bowl_on_the_plate"))
+
+
+def _instance(steps: int) -> Instance:
+    found = next(i for i in load_instances() if i.base_task == "put_the_bowl_on_the_plate" and i.case_id is None)
+    return dataclasses.replace(found, horizon=steps)
+
+
+def _bare(scene: Scene) -> None:
+    """The same simulation, nothing observed and nothing kept."""
+    scene.reset(0)
+    for _ in range(STEPS):
+        scene.step(ACTION)
+        scene.succeeded()
+
+
+def test_recording(scene: Scene, tmp_path: Path, figures: dict[str, float], best_seconds: Callable[..., float]) -> None:
+    versions, instance = installed_versions(), _instance(STEPS)
+
+    def recorded() -> None:
+        rollout = run_rollout(scene, Replans(eyes=False), instance, init_state=0, seed=0, versions=versions)
+        write_shard(rollout, tmp_path / "shards")
+
+    bare_s = recorded_s = np.inf
+    for _ in range(5):
+        bare_s = min(bare_s, best_seconds(lambda: _bare(scene), repeats=1))
+        recorded_s = min(recorded_s, best_seconds(recorded, repeats=1))
+    figures["record_overhead_pct"] = 100.0 * (recorded_s / bare_s - 1.0)
+
+    (shard,) = (tmp_path / "shards").iterdir()
+    figures["shard_bytes_per_frame"] = shard.stat().st_size / STEPS
+    started = time.perf_counter()
+    write_lerobot_dataset([shard] * 20, tmp_path / "set", repo_id="conflictvla/bench")
+    figures["lerobot_frames_written_per_s"] = 20 * STEPS / (time.perf_counter() - started)
+
+
+def test_looking_only_when_asked(scene: Scene, figures: dict[str, float], best_seconds: Callable[..., float]) -> None:
+    try:
+        camera_of(scene, SIZE)
+    except InvalidInputError as error:
+        pytest.skip(str(error))
+    versions, instance = installed_versions(), _instance(VIEW_STEPS)
+
+    def rolled_out(chunk: int) -> Callable[[], object]:
+        policy = Replans(eyes=True, chunk=chunk)
+        return lambda: run_rollout(scene, policy, instance, init_state=0, seed=0, versions=versions)
+
+    every_s = best_seconds(rolled_out(1), repeats=3)
+    lazy_s = best_seconds(rolled_out(CHUNK), repeats=3)
+    figures["eager_render_step_ms"] = every_s / VIEW_STEPS * 1e3
+    figures["lazy_render_step_ms"] = lazy_s / VIEW_STEPS * 1e3
+    figures["lazy_render_speedup"] = every_s / lazy_s
+    assert lazy_s < every_s
