@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from .cli_progress import ERR, just_done, progress_bar, run_progress
 from .toolkit.errors import ConflictVLAError, InvalidInputError
 from .toolkit.records import SUITES, Arm, Family, Level, Prompt
 
 if TYPE_CHECKING:
     from .eval.replay import ReplayCheck
-    from .eval.run import RunProgress
 
 app = typer.Typer(
     help="What does a vision-language-action model do when its task makes no sense?",
@@ -32,7 +29,6 @@ tasks_app = typer.Typer(help="Browse, check and build the conflict cases.", no_a
 app.add_typer(tasks_app, name="tasks")
 
 OUT = Console()
-ERR = Console(stderr=True)
 
 FOUND_SOMETHING_WRONG = 1
 WRONG_USAGE = 2
@@ -72,8 +68,8 @@ def demo(
     from .eval.demo import demo_rollout_count, run_demo
     from .eval.tables import print_table
 
-    with _progress("rollouts", demo_rollout_count()) as advance:
-        result = run_demo(out, lambda agent, state: advance(f"{agent}: {_done(state)}", state.job is not None))
+    with progress_bar("rollouts", demo_rollout_count()) as advance:
+        result = run_demo(out, lambda agent, state: advance(f"{agent}: {just_done(state)}", state.job is not None))
     print_table(result.scores, "overall", OUT)
     OUT.print(escape(result.lesson), highlight=False)
     OUT.print()
@@ -115,7 +111,7 @@ def run(
     everything = load_instances(tasks)
     chosen = with_references(select_conflicts(everything, cases, parse_prompts(prompts)), everything)
     executor = choose_executor(workers, ray, answer_limit_s=answer_limit)
-    with _run_progress(as_json, len(chosen) * len(states)) as report_progress:
+    with run_progress(len(chosen) * len(states), as_json=as_json) as report_progress:
         result = run_policy(
             policy,
             chosen,
@@ -152,7 +148,7 @@ def replay(
 
     checks: list[ReplayCheck] = []
     total = sum(1 for _ in find_datasets(rollouts))
-    with _progress("data sets", total) as advance:
+    with progress_bar("data sets", total) as advance:
         for folder in find_datasets(rollouts):
             checks.extend(replay_rollouts(folder, sample=sample, seed=seed, tolerance=tolerance))
             advance(folder.name)
@@ -184,7 +180,7 @@ def render(
     folders = find_datasets(rollouts)
     if len(folders) != 1:
         raise InvalidInputError(f"{rollouts}: holds {len(folders)} data sets; name one of them")
-    with _progress("videos", len(rollout) if rollout else None) as advance:
+    with progress_bar("videos", len(rollout) if rollout else None) as advance:
         files = render_rollouts(
             folders[0], out, rollout_ids=rollout, camera=camera, size=size, progress=lambda done: advance(done)
         )
@@ -334,7 +330,7 @@ def tasks_show(
     from .eval.selection import find_case
 
     case = find_case(load_instances(tasks), case_id)
-    OUT.print(f"[bold]{escape(case.instruction)}[/]", highlight=False)
+    OUT.print(f"[bold]{escape(case.instruction)}[/]", highlight=False, soft_wrap=True)
     for name, value in (
         ("case", case.case_id),
         ("base task", f"{case.suite}/{case.base_task}"),
@@ -370,7 +366,7 @@ def tasks_build(
 
     check_writable(out)
     tasks = [task for name in suite or SUITES for task in base_tasks(name)]
-    with _progress("base tasks", len(tasks)) as advance:
+    with progress_bar("base tasks", len(tasks)) as advance:
         judged = judge_candidates(
             tasks,
             init_states=init_states,
@@ -425,7 +421,7 @@ def tasks_review(
         if not chosen:
             raise InvalidInputError(f"no case of the suite '{suite}'")
         _new_folder_for(out)
-        with _progress("base tasks", len({(case.suite, case.base_task) for case in chosen})) as advance:
+        with progress_bar("base tasks", len({(case.suite, case.base_task) for case in chosen})) as advance:
             out.write_text(review_sheet(chosen, scene_picture, advance), encoding="utf-8")
         OUT.print(f"{escape(str(out))}  {len(chosen)} cases; open it in a browser", highlight=False, soft_wrap=True)
 
@@ -441,7 +437,7 @@ def tasks_check(
 
     instances = load_instances(tasks)
     base_task_count = len({(instance.suite, instance.base_task) for instance in instances})
-    with _progress("base tasks", base_task_count) as advance:
+    with progress_bar("base tasks", base_task_count) as advance:
         problems = check_release(instances, init_states, advance)
     for problem in problems:
         OUT.print(f"{escape(problem.instance_id)}: {escape(problem.reason)}", highlight=False, soft_wrap=True)
@@ -449,57 +445,6 @@ def tasks_check(
     OUT.print(f"{count} instructions checked in {init_states} initial states, {len(problems)} wrong", highlight=False)
     if problems:
         raise typer.Exit(FOUND_SOMETHING_WRONG)
-
-
-@contextmanager
-def _progress(what: str, total: int | None) -> Iterator[Callable[..., None]]:
-    """A progress bar on the error stream; the yielded function names what was just done and advances it."""
-    columns = (
-        TextColumn(what),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}", markup=False),
-    )
-    with Progress(*columns, console=ERR, transient=True) as bar:
-        job = bar.add_task("starting the simulator", total=total)
-        yield lambda done, advance=1: bar.update(job, advance=int(advance), description=done)
-
-
-@contextmanager
-def _run_progress(as_json: bool, total: int) -> Iterator[Callable[[RunProgress], None]]:
-    """What is told after each rollout: an event a line for machines, or a bar with the success so far per arm."""
-    if as_json:
-        yield lambda state: typer.echo(json.dumps(_event(state)))
-        return
-    tally: dict[str, list[bool]] = {arm: [] for arm in Arm}
-    with _progress("rollouts", total) as advance:
-
-        def show(state: RunProgress) -> None:
-            if state.job is None:
-                advance("continuing" if state.done else "starting the simulator", state.done)
-                return
-            tally[state.job.instance.arm].append(bool(state.success))
-            rates = ", ".join(f"{arm} {sum(won)}/{len(won)}" for arm, won in tally.items() if won)
-            advance(f"reached the goal: {rates}")
-
-        yield show
-
-
-def _event(state: RunProgress) -> dict[str, Any]:
-    job = state.job
-    return {
-        "done": state.done,
-        "total": state.total,
-        "instance_id": None if job is None else job.instance.instance_id,
-        "init_state": None if job is None else job.init_state,
-        "success": state.success,
-        "error": state.error,
-    }
-
-
-def _done(state: RunProgress) -> str:
-    return "" if state.job is None else state.job.instance.instruction
 
 
 def _new_folder_for(file: Path) -> None:

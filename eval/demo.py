@@ -14,6 +14,9 @@ from .policies.registry import SCRIPTED
 from .run import RunProgress, run_policy, with_references
 from .scores import Scores, score
 
+SUITE = "libero_goal"
+"""The suite whose every task the scripted agents complete."""
+
 DEMO_LEVELS = (Level.L1, Level.L2)
 INIT_STATE = 0
 ROLLOUTS = "rollouts"
@@ -51,6 +54,7 @@ def demo_cases(instances: Sequence[Instance]) -> tuple[Instance, ...]:
                 for instance in instances
                 if instance.arm is Arm.CONFLICT
                 and instance.prompt is Prompt.P0
+                and instance.suite == SUITE
                 and instance.family is family
                 and instance.level is level
             ]

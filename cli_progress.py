@@ -1,0 +1,71 @@
+"""What long commands show while they work: a bar for people, an event a line for machines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from .toolkit.records import Arm
+
+if TYPE_CHECKING:
+    from .eval.run import RunProgress
+
+ERR = Console(stderr=True)
+
+
+@contextmanager
+def progress_bar(what: str, total: int | None) -> Iterator[Callable[..., None]]:
+    """A progress bar on the error stream; the yielded function names what was just done and advances it."""
+    columns = (
+        TextColumn(what),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}", markup=False),
+    )
+    with Progress(*columns, console=ERR, transient=True) as bar:
+        job = bar.add_task("starting the simulator", total=total)
+        yield lambda done, advance=1: bar.update(job, advance=int(advance), description=done)
+
+
+@contextmanager
+def run_progress(total: int, *, as_json: bool) -> Iterator[Callable[[RunProgress], None]]:
+    """What is told after each rollout: an event a line for machines, or a bar with the success so far per arm."""
+    if as_json:
+        yield lambda state: typer.echo(json.dumps(_event(state)))
+        return
+    tally: dict[str, list[bool]] = {arm: [] for arm in Arm}
+    with progress_bar("rollouts", total) as advance:
+
+        def show(state: RunProgress) -> None:
+            if state.job is None:
+                advance("continuing" if state.done else "starting the simulator", state.done)
+                return
+            tally[state.job.instance.arm].append(bool(state.success))
+            rates = ", ".join(f"{arm} {sum(won)}/{len(won)}" for arm, won in tally.items() if won)
+            advance(f"reached the goal: {rates}")
+
+        yield show
+
+
+def _event(state: RunProgress) -> dict[str, Any]:
+    job = state.job
+    return {
+        "done": state.done,
+        "total": state.total,
+        "instance_id": None if job is None else job.instance.instance_id,
+        "init_state": None if job is None else job.init_state,
+        "success": state.success,
+        "error": state.error,
+    }
+
+
+def just_done(state: RunProgress) -> str:
+    """The instruction that was just rolled out, or nothing where none was."""
+    return "" if state.job is None else state.job.instance.instruction
