@@ -16,7 +16,7 @@ from conflictvla.eval.executors import InProcess
 from conflictvla.eval.replay import replay_rollouts
 from conflictvla.eval.run import run_policy, with_references
 from conflictvla.toolkit.errors import DatasetError, InvalidInputError
-from conflictvla.toolkit.records import Arm, Prompt
+from conflictvla.toolkit.records import Arm
 from conflictvla.toolkit.simulation.scene_pool import ScenePool
 
 Tamper = Callable[[str, str, Callable[[pa.ChunkedArray], pa.Array]], Path]
@@ -31,7 +31,7 @@ def scenes() -> ScenePool:
 def recorded(scenes: ScenePool, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A reference that succeeds and a conflict in which the agent holds still."""
     instances = load_instances()
-    conflict = next(i for i in instances if i.arm is Arm.CONFLICT and i.prompt is Prompt.P0 and "stove" in i.base_task)
+    conflict = next(i for i in instances if i.arm is Arm.CONFLICT and i.base_task == "turn_on_the_stove")
     chosen = with_references([conflict], instances)
     run = run_policy("refuse", chosen, tmp_path_factory.mktemp("out"), init_states=[1], executor=InProcess(scenes))
     assert run.dataset is not None
