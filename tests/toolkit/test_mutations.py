@@ -16,7 +16,7 @@ import pytest
 
 from conflictvla.builders.tasks_dataset import load_instances
 from conflictvla.toolkit.base_tasks import base_task
-from conflictvla.toolkit.facts import Entity, SceneFacts
+from conflictvla.toolkit.facts import Entity, Mask, SceneFacts
 from conflictvla.toolkit.plan import Constraint, Plan, Reference, Step
 from conflictvla.toolkit.premises import check
 from conflictvla.toolkit.premises.grounding import candidates, phrase
@@ -138,7 +138,7 @@ def _with(facts: SceneFacts, missing: Reference) -> SceneFacts:
     )
     states = len(facts.on)
 
-    def grown(mask: np.ndarray) -> np.ndarray:
+    def grown(mask: Mask) -> Mask:
         return np.pad(mask, ((0, 0), (0, 1), (0, 1)))
 
     return replace(

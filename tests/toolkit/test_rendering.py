@@ -6,6 +6,7 @@ import dataclasses
 import os
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +149,8 @@ def test_a_video_holds_a_frame_for_every_recorded_state(recorded: tuple[Path, Lo
     assert file.name == "looks+libero_goal+turn_on_the_stove+reference+P0+init0+seed0.agentview.mp4"
     with av.open(str(file)) as video:
         stream = video.streams.video[0]
-        assert (stream.width, stream.height, stream.average_rate) == (SIZE, SIZE, 20)
+        assert (stream.width, stream.height) == (SIZE, SIZE)
+        assert stream.average_rate == Fraction(20)
         assert sum(1 for _ in video.decode(stream)) == 3 * CHUNK + 1
     assert [path.name for path in tmp_path.iterdir()] == [file.name]
 
