@@ -166,6 +166,13 @@ def named(policy: Policy | str) -> str:
     )
 
 
+def lost(spec: str, job: Job) -> Outcome:
+    """The outcome of a job whose process died each time that it was tried."""
+    where = rollout_id(load_policy(spec).info, job.instance, job.init_state, job.seed)
+    error = f"{where}: its process died {CRASHES} times"
+    return Outcome(job=job, rollout=None, failure=Failure(rollout_id=where, error=error))
+
+
 def checked(outcome: Outcome, *, stop_on_failure: bool) -> Outcome:
     """The outcome, or the failure raised where a failure is to stop the run."""
     if outcome.failure is not None and stop_on_failure:
@@ -213,9 +220,7 @@ def _run_in(
             return pool, pool.submit(run_job_here, spec, answer_limit_s, job).result()
         pool.shutdown(wait=False)
         pool = _new_process()
-    where = rollout_id(load_policy(spec).info, job.instance, job.init_state, job.seed)
-    error = f"{where}: its process died {CRASHES} times"
-    return pool, Outcome(job=job, rollout=None, failure=Failure(rollout_id=where, error=error))
+    return pool, lost(spec, job)
 
 
 def _new_process() -> ProcessPoolExecutor:

@@ -12,11 +12,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..toolkit.errors import ConflictVLAError, InvalidInputError, MissingExtraError
-from .executors import CRASHES, batches_for, checked, named, run_job_here
-from .jobs import Failure, Job, Outcome
+from .executors import CRASHES, batches_for, checked, lost, named, run_job_here
+from .jobs import Job, Outcome
 from .policies.policy import Policy
-from .policies.registry import load_policy
-from .rollout import rollout_id
 
 LOCAL = "local"
 """Address that starts a cluster of this machine's cores for the time of the run."""
@@ -106,7 +104,7 @@ def _stream(ray: Any, spec: str, answer_limit_s: float | None, batches: Sequence
             # The node or process is gone. What it had in hand counts as a crash of the first job left.
             crashes[jobs[0]] = crashes.get(jobs[0], 0) + 1
             if crashes[jobs[0]] >= CRASHES:
-                yield _lost(spec, jobs.pop(0))
+                yield lost(spec, jobs.pop(0))
             if jobs:
                 left[remote.remote(spec, answer_limit_s, tuple(jobs))] = jobs
             continue
@@ -118,12 +116,6 @@ def _run_batch(spec: str, answer_limit_s: float | None, jobs: tuple[Job, ...]) -
     """Runs on a worker: the policy and the scenes stay warm there from batch to batch."""
     for job in jobs:
         yield run_job_here(spec, answer_limit_s, job)
-
-
-def _lost(spec: str, job: Job) -> Outcome:
-    where = rollout_id(load_policy(spec).info, job.instance, job.init_state, job.seed)
-    error = f"{where}: its process died {CRASHES} times"
-    return Outcome(job=job, rollout=None, failure=Failure(rollout_id=where, error=error))
 
 
 def _ours(error: Any) -> Exception:
