@@ -20,6 +20,7 @@ from ..toolkit.records import PROTOCOL_VERSION, SUITES, Arm, Factor, Family, Ins
 from .review import UNREVIEWED, case_contents, read_ledger, review_status, review_summary, standing_verdicts
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from datasets import Dataset, Features
 
     from .tasks import Case
@@ -44,34 +45,68 @@ def load_tasks(config: str = "instances", path: Path | str | None = None) -> Dat
         NotFoundError: There is no such config.
         DatasetError: The folder is not a task release, or its file is damaged.
     """
-    import pyarrow.parquet as pq
     from datasets import Dataset
     from datasets.table import InMemoryTable
 
     if config not in CONFIGS:
         raise NotFoundError(f"no config '{config}' of the tasks: {choices(config, list(CONFIGS))}")
+    file = _file_of(config, path)
+    table = _read(file)
+    missing = [column for column in _features_of(config) if column not in table.column_names]
+    if missing:
+        raise _no_column(file, missing[0])
+    try:
+        return Dataset(InMemoryTable(table))  # features travel in the file's own metadata
+    except ValueError as error:
+        raise _unreadable(file, error) from error
+
+
+def load_instances(path: Path | str | None = None) -> tuple[Instance, ...]:
+    """All references and conflict instances as typed records, references first.
+
+    It does without the package ``datasets``, whose import takes longer than everything else a command does here.
+
+    Raises:
+        DatasetError: The folder is not a task release, or its file is damaged.
+    """
+    found: list[Instance] = []
+    for config in ("references", "instances"):
+        file = _file_of(config, path)
+        table = _read(file)
+        try:
+            features = json.loads(table.schema.metadata[b"huggingface"])["info"]["features"]
+            suites = features["suite"]["names"]
+            found.extend(_instance(row, suites) for row in table.to_pylist())
+        except KeyError as error:
+            raise _no_column(file, str(error.args[0])) from error
+        except (TypeError, ValueError, IndexError) as error:
+            raise _unreadable(file, error) from error
+    return tuple(found)
+
+
+def _file_of(config: str, path: Path | str | None) -> Path:
     folder = Path(path) if path is not None else packaged_tasks()
     file = folder / config / f"{SPLIT}.parquet"
     if not file.is_file():
         raise DatasetError(f"{folder}: not a task release, {config}/{SPLIT}.parquet is missing")
+    return file
+
+
+def _read(file: Path) -> pa.Table:
+    import pyarrow.parquet as pq
+
     try:
-        tasks = Dataset(InMemoryTable(pq.read_table(file)))  # features travel in the file's own metadata
+        return pq.read_table(file)
     except (OSError, ValueError) as error:
-        raise DatasetError(f"{file}: cannot be read as tasks ({str(error).splitlines()[0]}); write it anew") from error
-    missing = [column for column in _features_of(config) if column not in tasks.column_names]
-    if missing:
-        raise DatasetError(f"{file}: is no file of tasks, it has no column '{missing[0]}'; write it anew")
-    return tasks
+        raise _unreadable(file, error) from error
 
 
-def load_instances(path: Path | str | None = None) -> tuple[Instance, ...]:
-    """All references and conflict instances as typed records, references first."""
-    found: list[Instance] = []
-    for config in ("references", "instances"):
-        tasks = load_tasks(config, path)
-        suites = tasks.features["suite"].names
-        found.extend(_instance(row, suites) for row in tasks.to_list())
-    return tuple(found)
+def _unreadable(file: Path, error: Exception) -> DatasetError:
+    return DatasetError(f"{file}: cannot be read as tasks ({str(error).splitlines()[0]}); write it anew")
+
+
+def _no_column(file: Path, column: str) -> DatasetError:
+    return DatasetError(f"{file}: is no file of tasks, it has no column '{column}'; write it anew")
 
 
 def write_tasks(cases: Sequence[Case], out: Path) -> None:
