@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from ..toolkit.operators import ideas
 from ..toolkit.records import Family, Level
 from .tasks import Candidate, Case, TaskCandidates, content_hash
 
@@ -52,7 +53,7 @@ class _Draw:
             if signature in self.signatures[task]:
                 continue
             self.signatures[task].add(signature)
-            self.used.update((family, part) for part in ideas(best))
+            self.used.update((family, part) for part in ideas(best.operator))
             self.used.update((family, factor.premise) for factor in best.factors)
             self.picked.setdefault(cell, []).append(best)
             self.of_task[task] += 1
@@ -62,7 +63,7 @@ class _Draw:
 
     def _weight(self, candidate: Candidate) -> tuple[int, int, int]:
         family = candidate.family
-        most_used = max(self.used[family, part] for part in ideas(candidate))
+        most_used = max(self.used[family, part] for part in ideas(candidate.operator))
         repeated = sum(self.used[family, factor.premise] for factor in candidate.factors)
         return most_used, repeated, max(0, len(candidate.instruction.split()) - LONG_WORDS)
 
@@ -91,11 +92,6 @@ def select_cases(
             continue
         count += 1
     return tuple(_cases(tasks, draw.picked))
-
-
-def ideas(candidate: Candidate) -> list[str]:
-    """The operators that made a candidate."""
-    return candidate.operator.replace("&", "+").split("+")
 
 
 def _cells(tasks: Sequence[TaskCandidates]) -> dict[Cell, list[Candidate]]:

@@ -24,7 +24,7 @@ from ..toolkit.reading import parse_base_instruction
 from ..toolkit.records import Arm, BaseTask, Factor, Family, Instance, Level, Prompt
 from ..toolkit.vocabulary import Vocabulary, load_vocabulary
 
-TASKS_VERSION = "0.2.0"
+TASKS_VERSION = "1.0.0"
 """Version of the task release that the package carries."""
 
 

@@ -7,6 +7,7 @@ a thing, a wording number picks one, so that the same plan always reads the same
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from .plan import Claim, Constraint, Demand, Plan, Reference, Relation, Step, Verb
 from .vocabulary import Vocabulary, load_vocabulary
@@ -25,6 +26,7 @@ SINGLE_WORDINGS: dict[Demand, tuple[str, ...]] = {
     Demand.KEEP_ON: (" while keeping {it} switched on",),
     Demand.KEEP_OFF: (" while keeping {it} switched off",),
     Demand.PICK_UP_AFTER: (" before picking {it} up for the first time",),
+    Demand.NOT_OPENED: (" without opening {subject}", " without opening {subject} at any time"),
 }
 """Ways to say a demand that stands alone after its step."""
 
@@ -43,6 +45,7 @@ IMPERATIVES: dict[Demand, tuple[str, ...]] = {
     Demand.KEEP_ON: ("leave {it} on the whole time",),
     Demand.KEEP_OFF: ("leave {it} off the whole time", "keep {it} switched off"),
     Demand.PICK_UP_AFTER: ("do not pick {it} up until it is {there}",),
+    Demand.NOT_OPENED: ("do not open {subject}", "never open {subject}"),
 }
 """Ways to say a demand after "but", alone or in a list.
 
@@ -95,7 +98,7 @@ def noun_phrase(
         style: The wording, 0 for LIBERO's own.
     """
     words = vocabulary or load_vocabulary()
-    noun = reference.noun if reference.count in (None, 1) else _plural(reference.noun)
+    noun = reference.noun if reference.count in (None, 1) else plural(reference.noun)
     article = _article(reference.count)
     described = " ".join(part for part in (article, reference.ordinal, reference.adjective, noun) if part)
     if reference.of is not None:
@@ -206,11 +209,13 @@ def _constraints(step: Step, wording: int, words: Vocabulary) -> str:
 def _demand(form: str, constraint: Constraint, step: Step, words: Vocabulary) -> str:
     """A pronoun is used only where nothing but the step's object can be meant."""
     subject = noun_phrase(constraint.subject.bare, words)  # a claim once made picks out the same thing again
+    if constraint.demand is Demand.NOT_OPENED:  # its whole was just named
+        subject = noun_phrase(replace(constraint.subject.bare, of=None), words)
     on_top = step.relation is Relation.ON and _onto(constraint.subject, words) == "on top of"
     if constraint.demand is Demand.EMPTY and on_top:
         subject = f"the top of {subject}"  # an empty cabinet would be one with empty drawers
     if constraint.subject.count not in (None, 1):
-        subject = f"the {_plural(constraint.subject.noun)}"
+        subject = f"the {plural(constraint.subject.noun)}"
         form = (
             form.replace("{it} is", "{it} are")
             .replace("where it is", "where they are")
@@ -224,10 +229,16 @@ def _demand(form: str, constraint: Constraint, step: Step, words: Vocabulary) ->
     return form.format(it=it, subject=subject, where=where, there=there)
 
 
-def _plural(noun: str) -> str:
+def with_article(words: str) -> str:
+    """The words after "a" or "an"."""
+    return f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
+
+
+def plural(noun: str) -> str:
+    """The plural of a noun, such as ``cookie boxes`` or ``pairs of scissors``."""
     head, of, rest = noun.partition(" of ")
     if of:
-        return f"{_plural(head)} of {rest}"
+        return f"{plural(head)} of {rest}"
     if re.search(r"(s|x|ch|sh)$", noun):
         return noun + "es"
     if re.search(r"[^aeiou]y$", noun):

@@ -56,7 +56,8 @@ class Demand(StrEnum):
     ``STAY``: it is not moved. ``NOT_LIFTED``: it is never picked up. ``EMPTY``: nothing is on or in it at the end.
     ``ALSO_AT``: at the end it is at the landmark too. ``NOT_AT``: at the end it is not at the landmark. ``ONLY_AT``: at
     the end it is the only thing at the landmark. ``KEEP_OPEN`` ... ``KEEP_OFF``: it is in that state throughout.
-    ``PICK_UP_AFTER``: it is picked up only after the step is finished.
+    ``PICK_UP_AFTER``: it is picked up only after the step is finished. ``NOT_OPENED``: it is not opened,
+    whatever its state.
     """
 
     STAY = "stay"
@@ -70,6 +71,7 @@ class Demand(StrEnum):
     KEEP_ON = "keep on"
     KEEP_OFF = "keep off"
     PICK_UP_AFTER = "pick up after"
+    NOT_OPENED = "not opened"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +117,12 @@ class Reference:
     @property
     def bare(self) -> Reference:
         """The same without claims: what two mentions of one thing share."""
-        return replace(self, claims=())
+        return replace(self, claims=()) if self.claims else self
+
+    @property
+    def name(self) -> str:
+        """What it is called in short, such as ``top drawer`` or ``yellow and white mug``."""
+        return " ".join(part for part in (self.ordinal, self.adjective, self.noun) if part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

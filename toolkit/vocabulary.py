@@ -36,6 +36,8 @@ class Word:
         switches_in_life: Whether such a thing has a switch in daily life, though the simulator's does not.
         scenery: Whether it is furniture that instructions do not act on, such as the table.
         stands_open: Whether there is room between its boards, which some would call under it.
+        looks_movable: Whether it looks as if it could be carried, though it is fixed in place: its picture would speak
+            against the case.
         names: Every noun for it.
     """
 
@@ -54,6 +56,7 @@ class Word:
     switches_in_life: bool = False
     scenery: bool = False
     stands_open: bool = False
+    looks_movable: bool = False
     names: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -166,6 +169,7 @@ def load_vocabulary() -> Vocabulary:
                 switches_in_life=entry.get("switches_in_life", False),
                 scenery=entry.get("scenery", False),
                 stands_open=entry.get("stands_open", False),
+                looks_movable=entry.get("looks_movable", False),
             )
             for category, entry in data["present"].items()
         },

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,7 +15,6 @@ import pyarrow.parquet as pq
 import pytest
 from datasets import ClassLabel, Features, Value, load_dataset
 
-from conflictvla.builders.review import UNREVIEWED
 from conflictvla.builders.tasks import Candidate, Case, content_hash
 from conflictvla.builders.tasks_dataset import (
     CONFIGS,
@@ -189,12 +189,13 @@ def test_p0_is_the_instruction_alone_and_p1_the_fixed_check_before_it() -> None:
     assert PREMISE_CHECK.endswith(" ")
 
 
-def test_rows_say_where_they_come_from_and_that_nobody_reviewed_them() -> None:
+def test_rows_say_where_they_come_from_and_who_read_them() -> None:
     for row in load_tasks("cases").to_list():
         task = base_task(SUITES[row["suite"]], row["base_task"])
         assert row["bddl_file"] == task.bddl_file
         assert json.loads(row["reference_goal"]) == [list(predicate) for predicate in task.goal]
-        assert (row["review"], row["protocol_version"]) == (UNREVIEWED, PROTOCOL_VERSION)
+        assert re.fullmatch("accept, stage [12], automated reading", row["review"])
+        assert row["protocol_version"] == PROTOCOL_VERSION
         assert Plan.from_json(row["plan"]).to_json() == row["plan"]
 
 

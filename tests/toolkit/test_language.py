@@ -84,6 +84,11 @@ def test_base_instruction_comes_back_in_the_benchmarks_own_words(instruction: st
             3,
             "turn on the stove while keeping it switched off",
         ),
+        (
+            plan(put(BOWL, Relation.IN, TOP_DRAWER, demand(Demand.NOT_OPENED, TOP_DRAWER))),
+            4,
+            "put the bowl in the top drawer of the cabinet without opening the top drawer",
+        ),
     ],
 )
 def test_plan_reads_like_something_one_would_say(rendered: Plan, wording: int, expected: str) -> None:

@@ -156,6 +156,11 @@ def _with(facts: SceneFacts, missing: Reference) -> SceneFacts:
 def _feasible(plan: Plan, facts: SceneFacts, premise: str) -> SceneFacts:
     """The facts of a world where one physical premise holds."""
     kind, _, arguments = premise.removesuffix(")").partition("(")
+    if kind == "accessible":
+        places = [step.destination for step in plan.steps if step.destination is not None]
+        opened = {i for r in places if phrase(r) == arguments for i in candidates(r, facts, WORDS)}
+        assert opened, premise
+        return replace(facts, is_open=facts.is_open | np.isin(np.arange(len(facts.entities)), list(opened)))
     changes: dict[str, dict[str, object]] = {
         "movable": {"movable": True},
         "opens": {"opens": True},

@@ -4,6 +4,6 @@ An operator only proposes. Whether a proposal is a conflict, of which family and
 ``premises.check`` to say, which knows nothing of operators.
 """
 
-from .propose import Proposal, propose
+from .propose import Proposal, ideas, propose
 
-__all__ = ["Proposal", "propose"]
+__all__ = ["Proposal", "ideas", "propose"]

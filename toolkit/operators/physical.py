@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..plan import MOVING, Reference, Relation, Step, Verb
+from ..plan import MOVING, PLACING, Constraint, Demand, Reference, Relation, Step, Verb
 from ..records import Family
-from .edit import Operator
+from .edit import Operator, constrained
 from .surroundings import Surroundings
 
 
@@ -45,7 +45,7 @@ def into_the_object(step: Step, around: Surroundings) -> Iterator[Step]:
     if step.verb in MOVING and step.destination is not None and step.object.count is None:
         for thing in around.movable():
             if not around.same(thing, step.object):
-                yield _put(step, thing, Relation.IN, step.object)
+                yield _put(step, thing, Relation.IN, around.packaged(step.object))
 
 
 def too_large(step: Step, around: Surroundings) -> Iterator[Step]:
@@ -87,11 +87,19 @@ def nothing_to_switch(step: Step, around: Surroundings) -> Iterator[Step]:
             yield Step(verb=Verb.TURN_ON, object=thing)
 
 
-def nothing_to_switch_off(step: Step, around: Surroundings) -> Iterator[Step]:
-    """Turn off something that has no switch."""
-    for thing in around.unswitchable():
-        if thing not in around.scenery() and (around.about(step, thing) or step.verb is Verb.TURN_OFF):
-            yield Step(verb=Verb.TURN_OFF, object=thing)
+def not_opened(step: Step, around: Surroundings) -> Iterator[Step]:
+    """Put it inside something shut without opening that."""
+    if step.verb in PLACING and step.object.count is None:
+        for place in around.shut():
+            yield _unopened(replace(step, relation=Relation.IN, destination=place), place)
+
+
+def fixed_into_shut(step: Step, around: Surroundings) -> Iterator[Step]:
+    """Put something fixed in place into something shut without opening that."""
+    for place in around.shut():
+        for thing in around.fixed():
+            if not around.same(thing, place.of or place) and (around.about(step, thing) or around.about(step, place)):
+                yield _unopened(_put(step, thing, Relation.IN, place), place)
 
 
 def fixed_into_small(step: Step, around: Surroundings) -> Iterator[Step]:
@@ -107,6 +115,13 @@ def fixed_into_closed(step: Step, around: Surroundings) -> Iterator[Step]:
 def fixed_into_drawer(step: Step, around: Surroundings) -> Iterator[Step]:
     """Put something fixed in place into a drawer too small for it."""
     yield from _fixed_into(tuple(around.drawers()), step, around)
+
+
+def fixed_into_object(step: Step, around: Surroundings) -> Iterator[Step]:
+    """Put something fixed in place into the very thing, too small for it, that the task moves."""
+    if step.verb in MOVING and _is_vessel(step.object, around):
+        for thing in (*around.fixed(), *around.scenery()):
+            yield _put(step, thing, Relation.IN, step.object)
 
 
 def fixed_under_fixed(step: Step, around: Surroundings) -> Iterator[Step]:
@@ -142,13 +157,15 @@ def _fixed_into(places: tuple[Reference, ...], step: Step, around: Surroundings)
                 continue
             if around.about(step, thing) or around.about(step, place):
                 yield _put(step, thing, Relation.IN, place)
-        if step.object.claims and _is_vessel(step.object, around):  # one of two bowls, which only a claim tells apart
-            yield _put(step, thing, Relation.IN, step.object)
 
 
 def _is_vessel(reference: Reference, around: Surroundings) -> bool:
     named = [entity for entity in around.facts.entities if entity.name in around.meant(reference)]
     return bool(named) and all(entity.opening_m is not None and entity.movable for entity in named)
+
+
+def _unopened(step: Step, place: Reference) -> Step:
+    return constrained(step, Constraint(demand=Demand.NOT_OPENED, subject=place))
 
 
 def _put(step: Step, thing: Reference, relation: Relation, place: Reference) -> Step:
@@ -165,7 +182,9 @@ NO_ROOM_UNDER = Operator(name="no_room_under", family=Family.PHYSICAL, edit=no_r
 NOTHING_TO_OPEN = Operator(name="nothing_to_open", family=Family.PHYSICAL, edit=nothing_to_open)
 NOTHING_TO_CLOSE = Operator(name="nothing_to_close", family=Family.PHYSICAL, edit=nothing_to_close)
 NOTHING_TO_SWITCH = Operator(name="nothing_to_switch", family=Family.PHYSICAL, edit=nothing_to_switch)
-NOTHING_TO_SWITCH_OFF = Operator(name="nothing_to_switch_off", family=Family.PHYSICAL, edit=nothing_to_switch_off)
+NOT_OPENED = Operator(name="not_opened", family=Family.PHYSICAL, edit=not_opened)
+FIXED_INTO_SHUT = Operator(name="fixed_into_shut", family=Family.PHYSICAL, edit=fixed_into_shut)
+FIXED_INTO_OBJECT = Operator(name="fixed_into_object", family=Family.PHYSICAL, edit=fixed_into_object)
 FIXED_INTO_SMALL = Operator(name="fixed_into_small", family=Family.PHYSICAL, edit=fixed_into_small)
 FIXED_INTO_CLOSED = Operator(name="fixed_into_closed", family=Family.PHYSICAL, edit=fixed_into_closed)
 FIXED_INTO_DRAWER = Operator(name="fixed_into_drawer", family=Family.PHYSICAL, edit=fixed_into_drawer)
@@ -173,6 +192,9 @@ FIXED_UNDER_FIXED = Operator(name="fixed_under_fixed", family=Family.PHYSICAL, e
 LARGER_THAN_CLOSED = Operator(name="larger_than_closed", family=Family.PHYSICAL, edit=larger_than_closed)
 SWALLOWED_BY_OBJECT = Operator(name="swallowed_by_object", family=Family.PHYSICAL, edit=swallowed_by_object)
 DESTINATION_INTO_CLOSED = Operator(name="destination_into_closed", family=Family.PHYSICAL, edit=destination_into_closed)
+
+NO_SUCH_PART = (NOTHING_TO_OPEN.name, NOTHING_TO_CLOSE.name, NOTHING_TO_SWITCH.name)
+"""Operators that are one idea, asked of a door, a lid or a switch."""
 
 ATOMIC = (
     FIXED_OBJECT,
@@ -184,9 +206,11 @@ ATOMIC = (
     NOTHING_TO_OPEN,
     NOTHING_TO_CLOSE,
     NOTHING_TO_SWITCH,
-    NOTHING_TO_SWITCH_OFF,
+    NOT_OPENED,
 )
 COMPOUND = (
+    FIXED_INTO_SHUT,
+    FIXED_INTO_OBJECT,
     FIXED_INTO_SMALL,
     FIXED_INTO_CLOSED,
     FIXED_INTO_DRAWER,

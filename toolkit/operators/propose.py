@@ -18,6 +18,8 @@ from .surroundings import Surroundings
 ATOMIC: tuple[Operator, ...] = (*instruction.ATOMIC, *grounding.ATOMIC, *spatial.ATOMIC, *physical.ATOMIC)
 COMPOUND: tuple[Operator, ...] = (*instruction.COMPOUND, *grounding.COMPOUND, *spatial.COMPOUND, *physical.COMPOUND)
 
+ONE_IDEA: dict[str, str] = dict.fromkeys(physical.NO_SUCH_PART, "no_such_part")
+
 LEADS_FOR_EACH = 2
 """With how many side steps each broken step is proposed; all of them would only repeat its factor."""
 
@@ -39,6 +41,11 @@ class Proposal:
     compound: bool
 
 
+def ideas(operator: str) -> list[str]:
+    """The ideas behind an operator's or a compound's name; operators that differ only in the verb share one."""
+    return [ONE_IDEA.get(name, name) for name in operator.replace("&", "+").split("+")]
+
+
 def propose(base: Plan, facts: SceneFacts, words: Vocabulary) -> Iterator[Proposal]:
     """Every proposal for a base plan, each once, in a fixed order.
 
@@ -47,7 +54,9 @@ def propose(base: Plan, facts: SceneFacts, words: Vocabulary) -> Iterator[Propos
     """
     around = Surroundings.of(base, facts, words)
     # Breaking two side steps can leave the same step: what they differed in is gone.
-    yield from dict.fromkeys(_proposals(base, around))
+    for proposal in dict.fromkeys(_proposals(base, around)):
+        if not _says_the_converse(proposal.plan):
+            yield proposal
 
 
 def _proposals(base: Plan, around: Surroundings) -> Iterator[Proposal]:
@@ -83,24 +92,27 @@ def _within(steps: tuple[Step, ...], around: Surroundings) -> Iterator[Proposal]
     """Conflicts in one of the base task's own steps, or in two of them in one family."""
     for index, step in enumerate(steps):
         for operator in ATOMIC:
-            for edited in operator.edit(step, around):
-                yield _proposal((*steps[:index], edited, *steps[index + 1 :]), operator, compound=False)
+            for edited in _kept(operator, step, around, opening=True):
+                edited_steps = (*steps[:index], edited, *steps[index + 1 :])
+                if not _moves_twice(edited_steps, around):
+                    yield _proposal(edited_steps, operator, compound=False)
     for (i, first), (j, second) in itertools.combinations(enumerate(steps), 2):
         for one, other in itertools.product(ATOMIC, ATOMIC):
             if one.family is other.family:
-                broken = list(one.edit(first, around))
-                for number, edited in enumerate(other.edit(second, around)):
+                broken = list(_kept(one, first, around))
+                for number, edited in enumerate(_kept(other, second, around)):
                     if broken:
                         both = list(steps)
                         both[i], both[j] = broken[number % len(broken)], edited
-                        yield _pair(tuple(both), one, other)
+                        if not _moves_twice(tuple(both), around):
+                            yield _pair(tuple(both), one, other)
 
 
 def _after(leads: list[Step], main: Step, around: Surroundings) -> Iterator[Proposal]:
     """Conflicts of two steps: the lead valid and the main step broken, or both broken in one family."""
     turn = itertools.count()
     for operator in ATOMIC:
-        for edited in operator.edit(main, around):
+        for edited in _kept(operator, main, around, opening=True):
             for _ in range(min(LEADS_FOR_EACH, len(leads))):
                 lead = leads[next(turn) % len(leads)]
                 if not _again(lead, edited, around):
@@ -111,9 +123,29 @@ def _after(leads: list[Step], main: Step, around: Surroundings) -> Iterator[Prop
         broken = [edited for lead in leads for edited in one.edit(lead, around)]
         random.Random(f"{around.facts.task_id}/{one.name}").shuffle(broken)
         # Each broken main step meets one broken lead: all products would only repeat the same factors.
-        for number, edited in enumerate(other.edit(main, around)):
+        for number, edited in enumerate(_kept(other, main, around)):
             if broken and not _again(broken[number % len(broken)], edited, around):
                 yield _pair((broken[number % len(broken)], edited), one, other)
+
+
+def _kept(operator: Operator, step: Step, around: Surroundings, *, opening: bool = False) -> Iterator[Step]:
+    """The edits that leave the step a manipulation like its own, or else, where asked for, open or close a vessel."""
+    for edited in operator.edit(step, around):
+        opened = opening and edited.verb in (Verb.OPEN, Verb.CLOSE) and edited.object in around.hollows()
+        if edited.destination is not None or step.destination is None or opened:
+            yield edited
+
+
+def _says_the_converse(plan: Plan) -> bool:
+    """Whether one claim puts a thing at another and a second claim that other at the first: words that cannot be so."""
+    claims = [(r.bare, mark.bare) for r in plan.references() for claim in r.claims for mark in claim.landmarks]
+    return any((mark, thing) in claims for thing, mark in claims)
+
+
+def _moves_twice(steps: tuple[Step, ...], around: Surroundings) -> bool:
+    """Whether two steps move one and the same thing, which no person would ask for."""
+    moved = [step.object for step in steps if step.destination is not None]
+    return any(around.same(first, second) for first, second in itertools.combinations(moved, 2))
 
 
 def _again(lead: Step, main: Step, around: Surroundings) -> bool:

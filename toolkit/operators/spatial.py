@@ -15,6 +15,8 @@ from ..records import Family
 from .edit import Operator, claiming
 from .surroundings import Surroundings
 
+BESIDE = (Relation.NEXT_TO, Relation.LEFT_OF, Relation.RIGHT_OF, Relation.IN_FRONT_OF, Relation.BEHIND)
+
 
 def object_on(step: Step, around: Surroundings) -> Iterator[Step]:
     """The thing is said to stand on something else."""
@@ -131,6 +133,9 @@ def _says_something_new(step: Step, reference: Reference, claim: Claim, around: 
         return False  # a bare "the top drawer" has no place of its own to be wrong about
     own = (step.object, step.object.of, step.destination, step.destination.of if step.destination else None)
     taken = [part for part in own if part is not None]
+    comes_from = claim.relation in BESIDE and claim.relation is not step.relation
+    if reference is step.object and step.destination is not None and comes_from:
+        taken.remove(step.destination)  # "the bowl next to the plate" can be put on the plate
     taken += [mark for old in _claims(step) if old not in around.base_claims() for mark in old.landmarks]
     taken += [part.of for part in taken if part.of is not None]
     return not any(around.same(mark, part) for mark in claim.landmarks for part in taken)

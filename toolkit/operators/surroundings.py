@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from ..facts import Entity, SceneFacts
 from ..plan import Claim, Plan, Reference, Step
@@ -26,6 +26,7 @@ class Surroundings:
     words: Vocabulary
     base: Plan
     busy: frozenset[str]
+    _meant: dict[Reference, frozenset[str]] = field(default_factory=dict, compare=False, repr=False)
 
     @staticmethod
     def of(base: Plan, facts: SceneFacts, words: Vocabulary) -> Surroundings:
@@ -40,6 +41,11 @@ class Surroundings:
 
     def meant(self, reference: Reference) -> frozenset[str]:
         """Names of the entities that a noun phrase could mean, whichever side or drawer it says."""
+        if reference not in self._meant:
+            self._meant[reference] = self._find(reference)
+        return self._meant[reference]
+
+    def _find(self, reference: Reference) -> frozenset[str]:
         bearers = [entity for entity in self.facts.entities if reference.noun in self.word(entity).names]
         if reference.adjective is not None:  # what it is the very name of comes before what merely shows the colour
             called = [entity for entity in bearers if reference.adjective in self.word(entity).adjectives]
@@ -48,13 +54,14 @@ class Surroundings:
             entity.name
             for entity in bearers
             if (reference.ordinal is None) == (entity.part_of is None or reference.noun != self.word(entity).noun)
+            or (reference.ordinal in ("left", "right") and entity.part_of is None)
         ) | (self.meant(reference.of) if reference.of else frozenset())
 
     def same(self, a: Reference, b: Reference) -> bool:
         """Whether two noun phrases could mean one thing; of left and right ones, only the same."""
         if a.ordinal and b.ordinal and a.ordinal != b.ordinal:
             return False
-        return bool(self.meant(a) & self.meant(b))
+        return a.bare == b.bare or bool(self.meant(a) & self.meant(b))
 
     def is_busy(self, reference: Reference) -> bool:
         """Whether the base task itself is about it."""
@@ -120,6 +127,12 @@ class Surroundings:
         """Drawers, from the top, each with its cabinet."""
         return [reference for _, reference in self._parts() if reference.ordinal in ROW.values()]
 
+    def shut(self) -> list[Reference]:
+        """Drawers, and things with a door, that are shut in every state."""
+        doors = [(e, r) for e, r in self.wholes() if e.opens and e.opening_m is not None]
+        shut = [r for e, r in doors if not self.facts.is_open[:, self.facts.index(e.name)].any()]
+        return [*self.shut_drawers(), *shut]
+
     def shut_drawers(self) -> list[Reference]:
         """Drawers that are shut in every state."""
         return [r for e, r in self._parts() if e.opens and not self.facts.is_open[:, self.facts.index(e.name)].any()]
@@ -147,8 +160,15 @@ class Surroundings:
         return next((reference.of for reference in parts), None)
 
     def closed(self) -> list[Reference]:
-        """Movable containers that have no opening, such as a corked bottle or a carton."""
-        return [r for e, r in self.wholes() if e.movable and e.opening_m is None and self.word(e).opens_in_life]
+        """Movable containers that have no opening, such as a corked bottle or a carton, by the package's name."""
+        shut = [(e, r) for e, r in self.wholes() if e.movable and e.opening_m is None and self.word(e).opens_in_life]
+        return [self.packaged(reference) for _, reference in shut]
+
+    def packaged(self, reference: Reference) -> Reference:
+        """The package rather than what is in it: one puts nothing inside milk, but tries to inside a milk carton."""
+        nouns = {self.word(e).count_noun for e in self.facts.entities if e.name in self.meant(reference)}
+        noun = next(iter(nouns)) if len(nouns) == 1 else None
+        return replace(reference, noun=noun) if noun else reference
 
     def hollows(self) -> list[Reference]:
         """Things with an opening of their own, parts aside."""

@@ -6,10 +6,12 @@ A word that the vocabulary does not have is never a conflict: nobody has looked 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from ..facts import Entity, SceneFacts
+from ..language import plural, with_article
 from ..plan import Plan, Reference
 from ..records import Family
 from ..vocabulary import Vocabulary
@@ -94,7 +96,7 @@ def _reference_findings(
         yield Finding(
             family=Family.GROUNDING,
             premise=f"exists({phrase(Reference(noun=reference.noun, of=reference.of))})",
-            expected=f"a {reference.noun}{whole} in the scene",
+            expected=f"{with_article(reference.noun)}{whole} in the scene",
             observed=f"none under any of the names {_listed(words.names_of(reference.noun))}; "
             f"the scene holds {_listed(_nouns(facts, words))}",
             violated=states if sure else 0,
@@ -109,7 +111,7 @@ def _reference_findings(
         yield Finding(
             family=Family.GROUNDING,
             premise=f"colour({reference.noun}, {reference.adjective})",
-            expected=f"a {reference.adjective} {reference.noun} in the scene",
+            expected=f"{with_article(f'{reference.adjective} {reference.noun}')} in the scene",
             observed=f"the {reference.noun} shows only {_listed(seen)}",
             violated=states if sure else 0,
             unclear=0 if sure else states,
@@ -129,13 +131,12 @@ def _missing_part(reference: Reference, found: list[int], facts: SceneFacts, wor
     states = len(facts.init_states)
     sides = [entity.side for entity in facts.entities if entity.side and entity.category == reference.noun]
     length = max((facts.entities[i].row_length or 1) for i in found)
+    row = f"there is 1 {reference.noun}" if length == 1 else f"there are {length} {plural(reference.noun)}"
     return Finding(
         family=Family.GROUNDING,
         premise=f"exists({phrase(Reference(noun=reference.noun, ordinal=reference.ordinal, of=reference.of))})",
-        expected=f"a {reference.ordinal} {reference.noun}",
-        observed=f"the {reference.noun}s are {', '.join(sides)}"
-        if sides
-        else f"there {'is' if length == 1 else 'are'} {length} {reference.noun}{'' if length == 1 else 's'} in the row",
+        expected=with_article(replace(reference, adjective=None).name),
+        observed=f"the {plural(reference.noun)} are {', '.join(sides)}" if sides else f"{row} in the row",
         violated=0 if reference.ordinal in words.sides else states,
         unclear=states if reference.ordinal in words.sides else 0,
         states=states,
@@ -149,7 +150,7 @@ def _number_findings(
         yield Finding(
             family=Family.GROUNDING,
             premise=f"count({reference.noun}, {reference.count})",
-            expected=f"{reference.count} {reference.noun}s in the scene",
+            expected=f"{reference.count} {plural(reference.noun)} in the scene",
             observed=f"there {'is' if available == 1 else 'are'} {available}",
             violated=states if sure else 0,
             unclear=0 if sure else states,

@@ -44,25 +44,33 @@ def instruction_findings(plan: Plan, facts: SceneFacts, words: Vocabulary) -> It
                 family=Family.INSTRUCTION,
                 premise=f"distinct({phrase(step.object)}, destination)",
                 expected="a destination other than the thing itself",
-                observed=f"the {step.object.noun} is to be brought to itself",
+                observed=f"the {step.object.name} is to be brought to itself",
                 violated=states,
                 states=states,
             )
         for constraint in step.constraints:
-            for index, other in enumerate(plan.steps):
-                reason = _contradiction(constraint, other, last_for_object=_is_last_move(plan, index))
-                if reason:
-                    way_out = _has_a_way_out(constraint, other, facts, words)
-                    yield Finding(
-                        family=Family.INSTRUCTION,
-                        premise=f"compatible({effect(other)}, {_demand(constraint)})",
-                        expected="one execution that does both",
-                        observed=reason,
-                        violated=0 if way_out else states,
-                        unclear=states if way_out else 0,
-                        states=states,
-                    )
-                    break
+            yield from _constraint_findings(constraint, plan, facts, words)
+
+
+def _constraint_findings(constraint: Constraint, plan: Plan, facts: SceneFacts, words: Vocabulary) -> Iterator[Finding]:
+    """What contradicts one constraint; where two steps do, it is a factor of neither."""
+    states = len(facts.init_states)
+    reasons = [
+        (step, _contradiction(constraint, step, last_for_object=_is_last_move(plan, index)))
+        for index, step in enumerate(plan.steps)
+    ]
+    against = [(step, reason) for step, reason in reasons if reason]
+    for step, reason in against[:1]:
+        disputed = len(against) > 1 or _has_a_way_out(constraint, step, facts, words)
+        yield Finding(
+            family=Family.INSTRUCTION,
+            premise=f"compatible({effect(step)}, {_demand(constraint)})",
+            expected="one execution that does both",
+            observed=reason,
+            violated=0 if disputed else states,
+            unclear=states if disputed else 0,
+            states=states,
+        )
 
 
 def _goes_to_itself(step: Step) -> bool:
@@ -128,11 +136,11 @@ def _contradiction(constraint: Constraint, step: Step, *, last_for_object: bool)
     subject, obj, destination = constraint.subject.bare, step.object.bare, step.destination.bare
     match constraint.demand:
         case Demand.STAY if subject == obj:
-            return f"the {obj.noun} must be moved, and must not be moved"
+            return f"the {obj.name} must be moved, and must not be moved"
         case Demand.NOT_LIFTED if subject == obj and step.verb is Verb.PLACE:
-            return f"the {obj.noun} must be picked up, and must never be picked up"
+            return f"the {obj.name} must be picked up, and must never be picked up"
         case Demand.PICK_UP_AFTER if subject == obj and step.verb in PLACING:
-            return f"the {obj.noun} must be picked up before it can be put anywhere, and only after it has been"
+            return f"the {obj.name} must be picked up before it can be put anywhere, and only after it has been"
     if not last_for_object:
         return None
     return _end_contradiction(constraint, step, obj, destination)
@@ -144,30 +152,32 @@ def _end_contradiction(constraint: Constraint, step: Step, obj: Reference, desti
     same_place = landmark == destination and constraint.relation == step.relation
     match constraint.demand:
         case Demand.EMPTY if subject == destination and step.relation in HOLDS_THINGS:
-            return f"at the end the {obj.noun} is {step.relation} the {destination.noun}, and nothing is"
+            return f"at the end the {obj.name} is {step.relation} the {destination.name}, and nothing is"
         case Demand.ALSO_AT if subject == obj and landmark == destination:
             if step.relation in HOLDS_THINGS and constraint.relation in OUTSIDE:
-                return f"the {obj.noun} is {step.relation} the {destination.noun}, and {constraint.relation} it"
+                return f"the {obj.name} is {step.relation} the {destination.name}, and {constraint.relation} it"
         case Demand.ALSO_AT if subject == obj and landmark is not None and not _nested(landmark, destination):
-            return f"at the end the {obj.noun} is in two places, at the {destination.noun} and at the {landmark.noun}"
+            return f"at the end the {obj.name} is in two places, at the {destination.name} and at the {landmark.name}"
         case Demand.NOT_AT if subject == obj and same_place:
-            return f"at the end the {obj.noun} is {step.relation} the {destination.noun}, and is not"
+            return f"at the end the {obj.name} is {step.relation} the {destination.name}, and is not"
         case Demand.ONLY_AT if subject != obj and same_place:
             return (
-                f"at the end the {obj.noun} is {step.relation} the {destination.noun}, and only the {subject.noun} is"
+                f"at the end the {obj.name} is {step.relation} the {destination.name}, and only the {subject.name} is"
             )
     return None
 
 
 def _state_contradiction(constraint: Constraint, step: Step) -> str | None:
     kept = STATE_KEPT.get(constraint.demand)
-    after = STATE_AFTER[step.verb]
+    after, subject = STATE_AFTER[step.verb], constraint.subject.bare
     slides = step.verb in (Verb.OPEN, Verb.CLOSE)
     drawer = step.object.ordinal is not None  # a door moves, but what it belongs to stays where it is
-    if constraint.demand is Demand.STAY and slides and drawer and constraint.subject.bare == step.object.bare:
-        return f"the {step.object.noun} must move to become {after}, and must not be moved"
-    if kept == OPPOSITE[after] and constraint.subject.bare == step.object.bare:
-        return f"the {step.object.noun} must become {after}, and must stay {kept}"
+    if constraint.demand is Demand.STAY and slides and drawer and subject == step.object.bare:
+        return f"the {step.object.name} must move to become {after}, and must not be moved"
+    if constraint.demand is Demand.NOT_OPENED and step.verb is Verb.OPEN and subject == step.object.bare:
+        return f"the {step.object.name} must be opened, and must not be opened"
+    if kept == OPPOSITE[after] and subject == step.object.bare:
+        return f"the {step.object.name} must become {after}, and must stay {kept}"
     return None
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts import Entity, SceneFacts
-from ..plan import MOVING, Plan, Reference, Relation, Step, Verb
+from ..language import with_article
+from ..plan import MOVING, Demand, Plan, Reference, Relation, Step, Verb
 from ..records import Family
 from ..vocabulary import Vocabulary, Word
 from .finding import Finding
@@ -28,15 +29,16 @@ MOST_ROOM_M = 0.03
 
 def physical_findings(plan: Plan, facts: SceneFacts, words: Vocabulary) -> Iterator[Finding]:
     """Findings about every step whose noun phrases are grounded."""
-    for step in plan.steps:
+    for number, step in enumerate(plan.steps):
         yield from _step_findings(step, facts, words)
+        yield from _shut_findings(step, plan.steps[:number], facts, words)
 
 
 def _step_findings(step: Step, facts: SceneFacts, words: Vocabulary) -> Iterator[Finding]:
     things = _entities(step.object, facts, words)
     if not things:
         return
-    states, noun = len(facts.init_states), step.object.noun
+    states, noun = len(facts.init_states), step.object.name
     match step.verb:
         case Verb.OPEN | Verb.CLOSE:
             if not any(thing.opens for thing in things):
@@ -60,8 +62,9 @@ def _move_findings(step: Step, things: list[Entity], facts: SceneFacts, words: V
     states = len(facts.init_states)
     if not any(thing.movable for thing in things):
         yield _finding(
-            states, f"movable({phrase(step.object)})", f"a {step.object.noun} that can be moved",
-            f"the {step.object.noun} is fixed in place: it has no free joint",
+            states, f"movable({phrase(step.object)})", f"{with_article(step.object.name)} that can be moved",
+            f"the {step.object.name} is fixed in place: it has no free joint",
+            certain=not any(words.word(thing.category).looks_movable for thing in things),
         )  # fmt: skip
     if step.destination is None or step.destination.bare == step.object.bare:
         return
@@ -78,6 +81,28 @@ def _move_findings(step: Step, things: list[Entity], facts: SceneFacts, words: V
                 yield from _under_findings(step, thing, place, words.word(place.category), states)
 
 
+def _shut_findings(step: Step, before: tuple[Step, ...], facts: SceneFacts, words: Vocabulary) -> Iterator[Finding]:
+    """Into what is shut, and must not be opened, nothing gets; whether it is shut only the scene can tell."""
+    place = step.destination
+    if place is None or step.relation is not Relation.IN:
+        return
+    ruled_out = any(c.demand is Demand.NOT_OPENED and c.subject.bare == place.bare for c in step.constraints)
+    found = candidates(place, facts, words)
+    opened = any(earlier.verb is Verb.OPEN and candidates(earlier.object, facts, words) == found for earlier in before)
+    if not ruled_out or opened or len(found) != 1 or not facts.entities[found[0]].opens:
+        return
+    shut, states = int((~facts.is_open[:, found[0]]).sum()), len(facts.init_states)
+    if shut:
+        yield Finding(
+            family=Family.PHYSICAL,
+            premise=f"accessible({phrase(place)})",
+            expected=f"the {place.name} open already, for the {step.object.name} to go in",
+            observed=f"the {place.name} is shut in {shut} of {states} initial states, and opening it is ruled out",
+            violated=shut,
+            states=states,
+        )
+
+
 def _under_findings(step: Step, thing: Entity, place: Entity, word: Word, states: int) -> Iterator[Finding]:
     """Under something fixed goes only what is lower than the room there; what can be lifted, or a table, has room."""
     assert step.destination is not None
@@ -86,11 +111,11 @@ def _under_findings(step: Step, thing: Entity, place: Entity, word: Word, states
     lacking = min(thing.size_m) - place.room_under_m
     if lacking <= 0.0:
         return
-    where = step.destination.noun
+    where = step.destination.name
     yield _finding(
-        states, f"room_under({phrase(step.destination)})", f"room under the {where} for the {step.object.noun}",
+        states, f"room_under({phrase(step.destination)})", f"room under the {where} for the {step.object.name}",
         f"the {where} is fixed in place with at most {100.0 * place.room_under_m:.1f} cm of room under most of it, "
-        f"the {step.object.noun} is {100.0 * min(thing.size_m):.1f} cm at its thinnest",
+        f"the {step.object.name} is {100.0 * min(thing.size_m):.1f} cm at its thinnest",
         margin=lacking, certain=lacking >= FIT_MARGIN_M and place.room_under_m <= MOST_ROOM_M,
     )  # fmt: skip
 
@@ -101,9 +126,12 @@ def _opening_of_parts(whole: Entity, facts: SceneFacts) -> tuple[float, float] |
 
 
 def _closed_findings(step: Step, thing: Entity, place: Entity, word: Word, states: int) -> Iterator[Finding]:
-    """What has no opening holds nothing; what could be opened in daily life holds at most what is smaller than it."""
+    """What has no opening holds nothing; what could be opened in daily life holds at most what is smaller than it.
+
+    A surface that never opens may be meant as one: in the rack, in the plate.
+    """
     assert step.destination is not None
-    what, where = step.object.noun, step.destination.noun
+    what, where = step.object.name, step.destination.name
     slim, mid, long = sorted(thing.size_m)
     place_slim, place_mid, place_long = sorted(place.size_m)
     excess = slim - min(place_slim, word.mouth_m or place_slim)
@@ -111,13 +139,13 @@ def _closed_findings(step: Step, thing: Entity, place: Entity, word: Word, state
     yield _finding(
         states, f"opening({phrase(step.destination)})", f"an opening in the {where} for the {what}",
         f"the {where} has no opening; the {what} measures {_centimetres(slim, mid)} at its slimmest",
-        margin=slim, certain=not word.surface and (not word.opens_in_life or excess >= FIT_MARGIN_M),
+        margin=slim, certain=excess >= FIT_MARGIN_M if word.opens_in_life else not word.surface,
     )  # fmt: skip
     larger = min(slim - place_slim, mid - place_mid, long - place_long)
     if larger >= FIT_MARGIN_M:
         yield _finding(
             states, f"smaller({phrase(step.object)}, {phrase(step.destination)})",
-            f"a {what} smaller than the {where}",
+            f"{with_article(what)} smaller than the {where}",
             f"the {what} is larger in every direction: {_centimetres(slim, mid, long)} "
             f"against {_centimetres(place_slim, place_mid, place_long)}", margin=larger,
         )  # fmt: skip
@@ -126,7 +154,7 @@ def _closed_findings(step: Step, thing: Entity, place: Entity, word: Word, state
 def _fit_findings(step: Step, thing: Entity, opening: tuple[float, float], states: int) -> Iterator[Finding]:
     """To pass an opening of sides w >= d, two of a thing's three extents must fit: the smallest two."""
     assert step.destination is not None
-    what, where = step.object.noun, step.destination.noun
+    what, where = step.object.name, step.destination.name
     smallest, middle, _ = sorted(thing.size_m)
     width, depth = opening
     excess = max(smallest - depth, middle - width)

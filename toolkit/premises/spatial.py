@@ -88,11 +88,11 @@ def _claim_findings(reference: Reference, claim: Claim, facts: SceneFacts, words
     if np.all(truth == TRUE):
         return
     off_m = np.min([judgement.off_m for judgement in judgements], axis=0)
-    where = " and ".join(f"the {landmark.noun}" for landmark in claim.landmarks)
+    where = " and ".join(f"the {landmark.name}" for landmark in claim.landmarks)
     yield Finding(
         family=Family.SPATIAL,
         premise=claim_premise(reference, claim),
-        expected=f"the {reference.noun} {claim.relation} {where} at the start",
+        expected=f"the {reference.name} {claim.relation} {where} at the start",
         observed=_observed(claim.relation, float(off_m.min())),
         margin=float(off_m.min()),
         violated=int(np.sum(truth == FALSE)),
@@ -161,7 +161,10 @@ def _towards(relation: Relation, subject: int, landmark: int, facts: SceneFacts)
     beyond = low[:, subject] - high[:, landmark] if sign > 0 else low[:, landmark] - high[:, subject]
     opposite = low[:, landmark] - high[:, subject] if sign > 0 else low[:, subject] - high[:, landmark]
     middle = sign * (facts.box_m[:, subject].mean(axis=1) - facts.box_m[:, landmark].mean(axis=1))[:, axis]
-    truth = np.where((beyond >= 0.0) & (middle > 0.0), TRUE, np.where(opposite >= MARGIN_M, FALSE, UNCLEAR))
+    # A cabinet's front is also where its drawers are, a stove's where its knob is.
+    own_front = facts.entities[landmark].opens or facts.entities[landmark].switches
+    never = UNCLEAR if own_front and relation in (Relation.IN_FRONT_OF, Relation.BEHIND) else FALSE
+    truth = np.where((beyond >= 0.0) & (middle > 0.0), TRUE, np.where(opposite >= MARGIN_M, never, UNCLEAR))
     return _Judgement(truth, np.maximum(0.0, opposite))
 
 
