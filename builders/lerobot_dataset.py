@@ -54,7 +54,7 @@ def write_lerobot_dataset(
     aside = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
     try:
         root = aside / out.name
-        with _quiet_lerobot():
+        with _quiet_lerobot(), _no_images_to_embed():
             dataset = lerobot_dataset.create(
                 repo_id=repo_id,
                 fps=CONTROL_HZ,
@@ -124,6 +124,22 @@ def _import_lerobot() -> Any:
     except ImportError as error:
         raise MissingExtraError(WRITING, "lerobot", "lerobot") from error
     return LeRobotDataset
+
+
+@contextlib.contextmanager
+def _no_images_to_embed() -> Iterator[None]:
+    """Keep LeRobot from going through all frames, one by one, for images to embed: there are none.
+
+    That takes four fifths of the time in which it writes frames, and changes nothing in the tables.
+    """
+    from lerobot.datasets import dataset_writer
+
+    embed = dataset_writer.embed_images
+    dataset_writer.embed_images = lambda dataset: dataset
+    try:
+        yield
+    finally:
+        dataset_writer.embed_images = embed
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..builders.lerobot_dataset import check_lerobot, write_lerobot_dataset
+from ..builders.rollout_schema import ROLLOUT_SCHEMA_VERSION
 from ..builders.rollout_shards import shard_path, write_shard
 from ..toolkit.base_tasks import base_task, check_init_states
 from ..toolkit.errors import InvalidInputError
@@ -183,6 +184,7 @@ def _settings(info: PolicyInfo, jobs: Sequence[Job], seed: int, versions: Versio
         "rollouts": [f"{job.instance.instance_id}/init{job.init_state}" for job in jobs],
         "tasks_versions": sorted({job.instance.tasks_version for job in jobs}),
         "seed": seed,
+        "schema_version": ROLLOUT_SCHEMA_VERSION,
         "versions": {name: getattr(versions, name) for name in versions.__slots__},
     }
 

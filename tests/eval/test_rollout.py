@@ -16,7 +16,8 @@ from conflictvla.eval.policies.policy import Array, Episode, Observation, Policy
 from conflictvla.eval.policies.premises import premises_hold
 from conflictvla.eval.policies.registry import load_policy
 from conflictvla.eval.provenance import installed_versions
-from conflictvla.eval.rollout import axis_angle, rollout_id, run_rollout
+from conflictvla.eval.rollout import rollout_id, run_rollout
+from conflictvla.eval.rotations import axis_angle
 from conflictvla.eval.run import SHARDS, RunProgress, run_policy, with_references
 from conflictvla.toolkit.errors import InvalidInputError, NotFoundError, PolicyError
 from conflictvla.toolkit.prompts import PREMISE_CHECK, prompt_sha256
@@ -77,6 +78,7 @@ def test_a_frame_holds_the_state_before_its_action_and_the_action_as_executed(
     action = rollout.frames["action"]
     assert action.shape == (HORIZON, 7)
     assert np.abs(action).max() == 1.0  # clipped, though the policy said up to 3
+    assert rollout.episode.clipped_actions == (np.abs(action) == 1.0).any(axis=1).sum() > 0
     scene.reset(2)
     assert scene.state().sha256() == rollout.episode.settled_state_sha256
     for t in range(HORIZON):
