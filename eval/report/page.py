@@ -37,7 +37,7 @@ from .svg import Style, style
 
 FOLDER = Path(__file__).parent
 
-FURTHER = ("supplementary", "noise-floor", "behaviour", "behaviour-correlation")
+FURTHER = ("supplementary", "other-things", "noise-floor", "behaviour", "behaviour-correlation")
 """Tables that are shown where the supplementary measures were taken."""
 
 SHOWN_REFUSALS = 20

@@ -278,7 +278,13 @@ def test_supplementary_tables_are_on_the_page_where_they_were_taken(folder: Path
     assert 'id="further"' not in page
     with_them = render_report(score(folder, supplementary=True), folder)
     text = " ".join("".join(Elements(with_them).text).split())
-    for words in ("Supplementary measures", "Noise floor", "Behaviour of successful rollouts", "mean Cartesian jerk"):
+    for words in (
+        "Supplementary measures",
+        "Approach, contact and grasp",
+        "Noise floor",
+        "Behaviour of successful rollouts",
+        "mean Cartesian jerk",
+    ):
         assert words in text
 
 
@@ -335,7 +341,7 @@ def test_the_command_writes_report_picture_tables_and_figures(folder: Path, tmp_
     done = conflictvla("report", folder, *arguments)
     assert done.returncode == 0, done.stderr
     assert 'id="further"' in places["report.html"].read_text(encoding="utf-8")
-    assert "tables  52 files" in " ".join(done.stdout.split(str(tmp_path) + "/"))
+    assert "tables  56 files" in " ".join(done.stdout.split(str(tmp_path) + "/"))
     assert (places["figures"] / "level-tar.png").is_file()
 
 
