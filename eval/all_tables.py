@@ -288,20 +288,12 @@ KINDS: dict[str, _Kind] = {
     ),
     "other-things": _Kind(
         title="Approach, contact and grasp of the wrong thing (supplementary)",
-        note="Percent, with 95% intervals over base tasks. Approach: towards an object that the goal does not name, "
-        "beyond the reference rollout's; touches: such an object or fixture; grasps: an object that is no target, for half "
-        "a second; carries: what moves along is no target.",
-        data=Scores.supplementary,
-        labels=(_text("policy"), _text("prompt"), _text("among")),
-        numbers=(
-            _interval("other_approach", "approach"),
-            *(
-                _interval(f"{arm}_{act}_other", act if arm == "conflict" else "in reference")
-                for act in ("touches", "grasps", "carries")
-                for arm in ("conflict", "reference")
-            ),
-            _count("n"),
-        ),
+        note="Percent, with 95% intervals over base tasks. Approaches: an object that the goal does not name, beyond "
+        "the reference rollout; touches: such an object or fixture; grasps: an object that is no target, for half a "
+        "second; carries: what moves along is no target.",
+        data=Scores.other_things,
+        labels=(_text("policy"), _text("prompt"), _text("among"), _text("measure")),
+        numbers=(_interval("conflict"), _interval("reference"), _count("n")),
         supplementary=True,
     ),
     "behaviour": _Kind(

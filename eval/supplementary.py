@@ -80,6 +80,14 @@ TABLE_SCHEMA = pa.schema(
     ]
 )
 
+OTHER_THINGS_SCHEMA = pa.schema(
+    [
+        *[(name, pa.string()) for name in ("policy", "prompt", "among", "measure")],
+        *[(f"{arm}{end}", pa.float64()) for arm in ("conflict", "reference") for end in ("", "_lo", "_hi")],
+        ("n", pa.int64()),
+    ]
+)
+
 FINGERS = "observation.gripper_pos_m"
 OBJECTS, CONTACT = "observation.object_pos_m", "observation.gripper_contact"
 
@@ -131,6 +139,30 @@ def supplementary_table(pairs: pa.Table) -> pa.Table:
             row: dict[str, Any] = {"policy": group.policy, "prompt": group.prompt, "among": among}
             rows.append(row | _means(chosen.filter(pa.array(kept)), clusters[group.rows][kept]))
     return pa.Table.from_pylist(rows, schema=TABLE_SCHEMA)
+
+
+def other_things_table(means: pa.Table) -> pa.Table:
+    """The measures of other things, a row each: ``approaches``, ``touches``, ``grasps`` and ``carries``.
+
+    Args:
+        means: From ``supplementary_table``.
+
+    Returns:
+        Under conflict and in the reference rollouts of the same pairs, with intervals over base tasks; an approach is
+        measured against the reference rollout, so that has none of its own.
+    """
+    rows = []
+    ends = ("", "_lo", "_hi")
+    for row in means.to_pylist():
+        who = {name: row[name] for name in ("policy", "prompt", "among", "n")}
+        approach = {f"conflict{end}": row[f"other_approach{end}"] for end in ends}
+        rows.append(who | {"measure": "approaches"} | approach | {f"reference{end}": float("nan") for end in ends})
+        for act in ("touches", "grasps", "carries"):
+            shares = {
+                f"{arm}{end}": row[f"{arm}_{act}_other{end}"] for arm in ("conflict", "reference") for end in ends
+            }
+            rows.append(who | {"measure": act} | shares)
+    return pa.Table.from_pylist(rows, schema=OTHER_THINGS_SCHEMA)
 
 
 def _means(pairs: pa.Table, clusters: npt.NDArray[np.int64]) -> dict[str, Any]:
