@@ -198,7 +198,7 @@ def _other_thing_columns(rollouts: RolloutSet, pairing: Pairing) -> dict[str, An
     recorded = things.recorded & (OBJECTS in rollouts.frames) & (CONTACT in rollouts.frames)
     nothing: FloatArray = np.full(len(rollouts), np.nan)
     approach, touches, grasps = nothing[conflict], nothing, nothing
-    names = np.full(len(rollouts), None, dtype=object)
+    names: npt.NDArray[np.object_] = np.full(len(rollouts), None, dtype=object)
     if recorded.any():
         offsets, contact = rollouts.offsets, rollouts.feature(CONTACT)
         final_pos = padded(rollouts.episodes["final_object_pos_m"], 3 * OBJECT_SLOTS).reshape(-1, OBJECT_SLOTS, 3)

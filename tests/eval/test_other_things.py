@@ -155,7 +155,7 @@ def pair(*, contact: FloatArray | None = None, **changes: Any) -> list[Rollout]:
 
 def scored(folder: Path, rollouts: list[Rollout]) -> dict[str, Any]:
     scores = score(write_dataset(folder / "persist", rollouts), supplementary=True)
-    (row,) = scores.pairs.to_pylist()
+    row: dict[str, Any] = scores.pairs.to_pylist()[0]
     return row | {"undefined": scores.undefined().to_pylist()}
 
 
