@@ -147,7 +147,8 @@ def test_the_page_has_its_parts(page: str) -> None:
 
 def test_every_plot_is_well_formed_and_names_itself(page: str) -> None:
     plots = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
-    # Three panels, four by family, four by level, three distributions, the curve, a map and a prompt panel a policy, two of the pair.
+    # Three panels, four by family, four by level, three distributions, the curve, then two maps, two prompt panels and
+    # two of the pair.
     assert len(plots) == 3 + 4 + 4 + 3 + 1 + 2 + 2 + 2
     for plot in plots:
         root = ElementTree.fromstring(plot)
