@@ -31,7 +31,7 @@ WRITING = "writing rollouts as a LeRobot data set"
 
 def write_lerobot_dataset(
     shards: Sequence[Path], out: Path, *, repo_id: str, progress: Callable[[], None] | None = None
-) -> None:
+) -> tuple[EpisodeRecord, ...]:
     """Write finished rollouts as one data set, all or nothing.
 
     Args:
@@ -39,6 +39,9 @@ def write_lerobot_dataset(
         out: Folder of the new data set.
         repo_id: Name that the data set would have on the Hub.
         progress: Called after each episode.
+
+    Returns:
+        The episodes written, in their order.
 
     Raises:
         InvalidInputError: There is nothing to write, or the folder exists already or cannot be written.
@@ -71,6 +74,7 @@ def write_lerobot_dataset(
                 dataset.finalize()  # else LeRobot would do so later, after the folder is gone
         _add_episode_columns(root, episodes)
         os.replace(root, out)
+        return tuple(episodes)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
 

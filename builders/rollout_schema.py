@@ -122,6 +122,18 @@ ended: ``success``, ``horizon`` or ``policy_error``. ``objects`` and ``fixtures`
 ``goal_things`` those of them that the reference goal is about, and ``clipped_actions`` counts the executed actions that
 the policy gave outside [-1, 1]."""
 
+VERSION_FIELDS = (
+    "protocol_version",
+    "tasks_version",
+    "schema_version",
+    "conflictvla_version",
+    "libero_distribution",
+    "mujoco_version",
+    "robosuite_version",
+    "numpy_version",
+)
+"""Columns that say by which definitions and software a rollout was made."""
+
 ADDED_COLUMNS = (
     "objects",
     "fixtures",

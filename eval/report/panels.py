@@ -143,7 +143,7 @@ def _by_group(
     )
     plot.axes((), PERCENT_TICKS, title, f"{measure.symbol} (%)")
     for place, group in enumerate(groups):
-        plot.text((place, 0), group, dy=16, text_anchor="middle", fill=MUTED, font_size=10 if len(group) > 4 else 11)
+        plot.text((place, 0), group, dy=16, text_anchor="middle", fill=MUTED, font_size=9 if len(group) > 4 else 11)
     count = len(scores.policies)
     for index, (policy, drawn) in enumerate(_styles(scores).items()):
         # Side by side, so that intervals of several policies do not cover each other.

@@ -79,12 +79,19 @@ def test_few_base_tasks_have_a_t_interval_of_the_logit() -> None:
     # Sums 1 and 3 of 4 pairs each: ratio 0.5, residuals -1 and 1, s = sqrt(2 * 2) / 8 = 0.25, t(1) = 12.7062.
     values = np.array([1.0, 0, 0, 0, 1, 1, 1, 0])
     clusters = np.repeat([0, 1], 4)
-    # The place of 0.5 between -10 and 10 is 0.525: logit 0.1000835, reach 12.7062 * 0.25 / (20 * 0.525 * 0.475).
+    # The place of 0.5 between -10 and 10 is 0.525, q = 0.52475 with logit 0.099082 and q (1 - q) = 0.249387.
     (wide,) = cluster_intervals([mean_of_defined(values, -10, 10)], clusters, generator())
-    ends = [20 / (1 + math.exp(-(0.1000835 + side * 0.636902))) - 10 for side in (-1, 1)]
+    reach = 0.99 * 12.7062 * 0.25 / (20 * 0.249387)
+    ends = [20 * (1 / (1 + math.exp(-0.099082 - side * reach)) - 0.005) / 0.99 - 10 for side in (-1, 1)]
     assert [wide.low, wide.high] == pytest.approx(ends, abs=1e-4)
     (interval,) = cluster_intervals([mean_of_defined(values)], clusters, generator())
     assert [interval.low, interval.high] == pytest.approx([0.0, 1.0], abs=1e-5)
+
+
+def test_near_the_end_of_the_range_a_small_spread_stays_small() -> None:
+    values = np.array([0.999999, 0.999999, 1.0, 1.0])
+    (interval,) = cluster_intervals([mean_of_defined(values)], np.array([0, 0, 1, 1]), generator())
+    assert 0.9999 < interval.low < interval.high <= 1.0
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0])
