@@ -127,6 +127,8 @@ def run(
         OUT.print(
             f"next: conflictvla score {escape(str(out))} --out {escape(str(out / 'scores.json'))}", soft_wrap=True
         )
+    if result.clipped_warning:
+        ERR.print(f"[bold yellow]warning:[/] {escape(result.clipped_warning)}", soft_wrap=True, highlight=False)
     if result.failures:
         ERR.print(
             f"{len(result.failures)} rollouts failed; the first: {escape(result.failures[0].error)}", soft_wrap=True

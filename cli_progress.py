@@ -63,6 +63,7 @@ def _event(state: RunProgress) -> dict[str, Any]:
         "init_state": None if job is None else job.init_state,
         "success": state.success,
         "error": state.error,
+        "clipped_actions": state.clipped_actions,
     }
 
 

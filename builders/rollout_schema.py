@@ -3,6 +3,9 @@
 Rollouts are kept as a LeRobotDataset v3.0: one row a frame under ``data/``, one row an episode under
 ``meta/episodes/``. A frame holds the state *before* its action, so a rollout of H executed actions has H frames; the
 state after the last action is kept with the episode (``final_*``), since the closest approach may be there.
+
+Features have one width in every scene, as LeRobot asks. Scenes differ in their objects, so objects and fixtures have
+slots, and each episode names what is in them.
 """
 
 from __future__ import annotations
@@ -16,10 +19,19 @@ import pyarrow as pa
 
 from ..toolkit.records import Arm, Family, Level, Prompt
 
-ROLLOUT_SCHEMA_VERSION = "1.0"
+ROLLOUT_SCHEMA_VERSION = "1.1"
+"""1.1 adds ``ADDED_FEATURES`` and ``ADDED_COLUMNS``; recordings of 1.0 are read without them."""
 
 TARGET_SLOTS = 4
 """Most targets of a base task; unused slots are zero, and ``targets`` says how many are used."""
+OBJECT_SLOTS = 10
+"""Most movable objects of a scene; LIBERO's suites have up to 8, variants of them up to 9."""
+
+FIXTURE_SLOTS = 4
+"""Most fixtures of a scene; LIBERO's suites have up to 3 beside the table."""
+
+THING_SLOTS = OBJECT_SLOTS + FIXTURE_SLOTS
+"""Slots of everything that the gripper's contacts are told apart by: objects first, then fixtures."""
 
 Array = npt.NDArray[np.float32]
 
@@ -34,8 +46,26 @@ FRAME_FEATURES: dict[str, tuple[int, tuple[str, ...]]] = {
         3 * TARGET_SLOTS,
         tuple(f"target_{k}_{axis}" for k in range(TARGET_SLOTS) for axis in "xyz"),
     ),
+    "observation.object_pos_m": (
+        3 * OBJECT_SLOTS,
+        tuple(f"object_{k}_{axis}" for k in range(OBJECT_SLOTS) for axis in "xyz"),
+    ),
+    "observation.object_quat_wxyz": (
+        4 * OBJECT_SLOTS,
+        tuple(f"object_{k}_{part}" for k in range(OBJECT_SLOTS) for part in "wxyz"),
+    ),
+    "observation.gripper_contact": (
+        THING_SLOTS,
+        (*(f"object_{k}" for k in range(OBJECT_SLOTS)), *(f"fixture_{k}" for k in range(FIXTURE_SLOTS))),
+    ),
 }
-"""Float32 features of a frame: width and component names. ``action`` is as executed, after clipping to [-1, 1]."""
+"""Float32 features of a frame: width and component names. ``action`` is as executed, after clipping to [-1, 1].
+``object_*`` are the bodies of the episode's ``objects``, in that order. ``gripper_contact`` is, for each of its
+``objects`` and then its ``fixtures``, 0 where the gripper does not touch it, 1 where it does, and 2 where both fingers
+do. Unused slots are zero."""
+
+ADDED_FEATURES = ("observation.object_pos_m", "observation.object_quat_wxyz", "observation.gripper_contact")
+"""Features that recordings of schema 1.0 lack."""
 
 SIM_STATES = "sim_states"
 """Folder beside ``data`` with the simulator's states, for replay and rendering: parquet with the columns
@@ -65,6 +95,13 @@ EPISODE_COLUMNS: dict[str, pa.DataType] = {
     "targets": pa.list_(pa.string()),
     "final_eef_pos_m": pa.list_(pa.float32()),
     "final_target_pos_m": pa.list_(pa.float32()),
+    "objects": pa.list_(pa.string()),
+    "fixtures": pa.list_(pa.string()),
+    "goal_things": pa.list_(pa.string()),
+    "final_object_pos_m": pa.list_(pa.float32()),
+    "final_object_quat_wxyz": pa.list_(pa.float32()),
+    "final_gripper_contact": pa.list_(pa.float32()),
+    "clipped_actions": pa.int32(),
     "policy_name": pa.string(),
     "policy_revision": pa.string(),
     "policy_settings": pa.string(),
@@ -81,7 +118,32 @@ EPISODE_COLUMNS: dict[str, pa.DataType] = {
 }
 """Columns added to LeRobot's ``meta/episodes``. ``case_id``, ``family`` and ``level`` are null for references;
 ``success_step`` counts executed actions and is null where the goal was not reached; ``end`` says why the rollout
-ended: ``success``, ``horizon`` or ``policy_error``."""
+ended: ``success``, ``horizon`` or ``policy_error``. ``objects`` and ``fixtures`` name the slots that are used,
+``goal_things`` those of them that the reference goal is about, and ``clipped_actions`` counts the executed actions that
+the policy gave outside [-1, 1]."""
+
+VERSION_FIELDS = (
+    "protocol_version",
+    "tasks_version",
+    "schema_version",
+    "conflictvla_version",
+    "libero_distribution",
+    "mujoco_version",
+    "robosuite_version",
+    "numpy_version",
+)
+"""Columns that say by which definitions and software a rollout was made."""
+
+ADDED_COLUMNS = (
+    "objects",
+    "fixtures",
+    "goal_things",
+    "final_object_pos_m",
+    "final_object_quat_wxyz",
+    "final_gripper_contact",
+    "clipped_actions",
+)
+"""Columns that recordings of schema 1.0 lack; they are read as null."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +173,13 @@ class EpisodeRecord:
     targets: tuple[str, ...]
     final_eef_pos_m: tuple[float, ...]
     final_target_pos_m: tuple[float, ...]
+    objects: tuple[str, ...]
+    fixtures: tuple[str, ...]
+    goal_things: tuple[str, ...]
+    final_object_pos_m: tuple[float, ...]
+    final_object_quat_wxyz: tuple[float, ...]
+    final_gripper_contact: tuple[float, ...]
+    clipped_actions: int
     policy_name: str
     policy_revision: str
     policy_settings: str
@@ -144,6 +213,5 @@ class Rollout:
 def episodes_table(episodes: list[EpisodeRecord]) -> pa.Table:
     """The episode rows as an Arrow table with the columns and types of ``EPISODE_COLUMNS``."""
     columns: dict[str, list[Any]] = {name: [getattr(episode, name) for episode in episodes] for name in EPISODE_COLUMNS}
-    columns["targets"] = [list(targets) for targets in columns["targets"]]
     schema = pa.schema(list(EPISODE_COLUMNS.items()))
     return pa.table(columns, schema=schema)

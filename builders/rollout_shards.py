@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from ..toolkit.errors import DatasetError, InvalidInputError
 from ..toolkit.records import Arm, Family, Level, Prompt
-from .rollout_schema import FRAME_FEATURES, EpisodeRecord, Rollout
+from .rollout_schema import EPISODE_COLUMNS, FRAME_FEATURES, EpisodeRecord, Rollout
 
 EPISODE_KEY = b"conflictvla.episode"
 FINAL_STATE_KEY = b"conflictvla.final_sim_state"
@@ -86,6 +86,7 @@ def _episode(fields: dict[str, Any]) -> EpisodeRecord:
     typed = {name: kind(fields[name]) if fields[name] is not None else None for name, kind in enums.items()}
     tuples = {
         name: tuple(fields[name])  # JSON gives lists where the record has tuples
-        for name in ("targets", "final_eef_pos_m", "final_target_pos_m")
+        for name, kind in EPISODE_COLUMNS.items()
+        if pa.types.is_list(kind)
     }
     return EpisodeRecord(**{**fields, **typed, **tuples})

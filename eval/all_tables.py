@@ -274,7 +274,7 @@ KINDS: dict[str, _Kind] = {
     "supplementary": _Kind(
         title="Supplementary measures",
         note="Percent, with 95% intervals over base tasks. PS: position similarity; WS: similarity under time warping; "
-        "parts: grippers come to be 2 cm apart, at the median step given; carries other: moves what is no target.",
+        "parts: grippers come to be 2 cm apart, at the median step given.",
         data=Scores.supplementary,
         labels=(_text("policy"), _text("prompt"), _text("among")),
         numbers=(
@@ -282,10 +282,18 @@ KINDS: dict[str, _Kind] = {
             _interval("warping_similarity", "WS"),
             _interval("parts"),
             _number("median_divergence_step", 0, "median step"),
-            _interval("conflict_carries_other", "carries other"),
-            _interval("reference_carries_other", "in reference"),
             _count("n"),
         ),
+        supplementary=True,
+    ),
+    "other-things": _Kind(
+        title="Approach, contact and grasp of the wrong thing (supplementary)",
+        note="Percent, with 95% intervals over base tasks. Approaches: an object that the goal does not name, beyond "
+        "the reference rollout; touches: such an object or fixture; grasps: an object that is no target, for half a "
+        "second; carries: what moves along is no target.",
+        data=Scores.other_things,
+        labels=(_text("policy"), _text("prompt"), _text("among"), _text("measure")),
+        numbers=(_interval("conflict"), _interval("reference"), _count("n")),
         supplementary=True,
     ),
     "behaviour": _Kind(

@@ -15,6 +15,7 @@ from .measures import PROCESS_NAMES
 from .measures.outcome import mean_of_defined
 from .measures.process import persistence_curve
 from .statistics import cluster_intervals, false_discovery, generator, mcnemar, selectivity, sign_flip_p
+from .supplementary import UNDEFINED_COLUMNS
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -141,21 +142,27 @@ def abstention(pairs: pa.Table) -> pa.Table:
 
 
 def undefined_counts(pairs: pa.Table) -> pa.Table:
-    """How many pairs lack a process measure, and why: a row for each policy, prompt condition and reason."""
-    missing = pairs.filter(pc.is_valid(pairs["TAR_undefined"]))
-    counts = missing.group_by(["policy", "prompt", "TAR_undefined"]).aggregate([([], "count_all")])
-    counts = counts.sort_by([("policy", "ascending"), ("prompt", "ascending"), ("TAR_undefined", "ascending")])
-    rows = [
-        {
-            "policy": row["policy"],
-            "prompt": row["prompt"],
-            "measure": "TAR",
-            "reason": row["TAR_undefined"],
-            "n": row["count_all"],
-        }
-        for row in counts.to_pylist()
-    ]
-    return pa.Table.from_pylist(rows, schema=UNDEFINED_SCHEMA)
+    """How many pairs lack a measure, and why: a row for each policy, prompt condition, measure and reason.
+
+    Of the supplementary measures only where they were taken.
+    """
+    columns = {"TAR": "TAR_undefined", **UNDEFINED_COLUMNS}
+    rows: list[dict[str, Any]] = []
+    for measure, column in columns.items():
+        if column not in pairs.column_names:
+            continue
+        missing = pairs.filter(pc.is_valid(pairs[column]))
+        counts = missing.group_by(["policy", "prompt", column]).aggregate([([], "count_all")])
+        rows += [
+            {name: row[name] for name in ("policy", "prompt")}
+            | {"measure": measure, "reason": row[column], "n": row["count_all"]}
+            for row in counts.to_pylist()
+        ]
+    table = pa.Table.from_pylist(rows, schema=UNDEFINED_SCHEMA)
+    order = pa.array([[*columns].index(name) for name in table["measure"].to_pylist()], pa.int64())
+    by = ("policy", "prompt", "order", "reason")
+    sorted_rows = pc.sort_indices(table.append_column("order", order), sort_keys=[(name, "ascending") for name in by])
+    return table.take(sorted_rows)
 
 
 def failed_persistence(pairs: pa.Table, policy: str) -> FloatArray:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..builders.rollout_schema import VERSION_FIELDS
 from ..toolkit.records import PROTOCOL_VERSION, Arm
 from .rollout_set import RolloutSet
 
@@ -37,14 +38,7 @@ MUST_AGREE = (
     "targets",
     "scene_sha256",
     "settled_state_sha256",
-    "protocol_version",
-    "tasks_version",
-    "schema_version",
-    "conflictvla_version",
-    "libero_distribution",
-    "mujoco_version",
-    "robosuite_version",
-    "numpy_version",
+    *VERSION_FIELDS,
 )
 """Fields on which the two rollouts of a pair must agree, in the order in which a disagreement is looked for."""
 

@@ -15,7 +15,7 @@ from .pairs import Refusal, pair_rollouts
 from .rollout_set import RolloutSet
 from .rollouts import SCORED_FEATURES, read_folders
 from .score_provenance import RECORDED_FIELDS
-from .supplementary import with_supplementary
+from .supplementary import OTHER_THING_FEATURES, with_supplementary
 from .trajectories import MOTION_FEATURES, trajectory_table
 
 
@@ -55,7 +55,7 @@ def score_folders(folders: Sequence[Path], *, supplementary: bool, partial: bool
     Raises:
         DatasetError: As for ``read_rollouts``.
     """
-    optional = MOTION_FEATURES if supplementary else ()
+    optional = (*MOTION_FEATURES, *OTHER_THING_FEATURES) if supplementary else ()
     rollouts = read_folders(folders, SCORED_FEATURES, optional=optional, partial=partial)
     return score_part(rollouts, supplementary=supplementary)
 

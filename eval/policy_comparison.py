@@ -7,18 +7,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..toolkit.errors import InvalidInputError
 from ..toolkit.records import Prompt
-from .aggregation import base_task_clusters
+from .aggregation import base_task_clusters, success
 from .all_tables import SYMBOLS, TextTable, difference_text, p_value
 from .comparisons import paired_difference, with_false_discovery
-from .measures import PROCESS_NAMES
+from .measures import MEASURE_NAMES, PROCESS_NAMES
+from .measures.outcome import Ratio, qualified_failures
 from .scores import Scores, score
 from .scores_file import read_scores
+from .statistics import generator, ratio_difference
 from .tables import percent
+
+IntArray = npt.NDArray[np.int64]
+Sides = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
+"""One value a shared pair, of the first and of the second policy."""
 
 SHARED = ("suite", "base_task", "case_id", "prompt", "init_state")
 """What makes a pair of one policy the counterpart of a pair of the other."""
@@ -28,7 +35,10 @@ MEASURED = {
     "RGSR": "conflict_success",
     **dict(zip(PROCESS_NAMES, PROCESS_NAMES, strict=True)),
 }
-"""Columns of the table of pairs that are compared. FR is not: its pairs depend on what each policy is able to do."""
+"""Columns of the table of pairs whose means are compared."""
+
+FAILED = "qualified_failure"
+"""Pairs of D_QF: what FR counts, over the pairs of D_Q, which each policy has its own of."""
 
 SCHEMA = pa.schema(
     [
@@ -48,7 +58,8 @@ class Comparison:
         a: The first policy.
         b: The second policy.
         table: A row a prompt condition and measure, as ``SCHEMA``: both means, b - a with its interval over base tasks,
-            a sign-flip test over base tasks, ``q`` adjusted over the table, and the number of shared pairs.
+            a sign-flip test over base tasks, ``q`` adjusted over the table, and the number of shared pairs. FR is over
+            each policy's own D_Q, and ``n`` counts the shared pairs that are in either.
         only_a: Pairs of the first policy without a counterpart.
         only_b: Likewise of the second.
     """
@@ -114,8 +125,9 @@ def comparison_table(comparison: Comparison) -> TextTable:
     return TextTable(
         name="comparison",
         title=f"A: {comparison.a}, B: {comparison.b}",
-        note="Percent, on shared pairs, with 95% intervals over base tasks; p: sign-flip test over base tasks; "
-        f"q: Benjamini-Hochberg{left_out if comparison.only_a or comparison.only_b else ''}.",
+        note="Percent, on shared pairs, with 95% intervals over base tasks; FR over each policy's own qualified pairs; "
+        "p: sign-flip test over base tasks; q: Benjamini-Hochberg"
+        f"{left_out if comparison.only_a or comparison.only_b else ''}.",
         header=("prompt", "measure", "A", "B", "B − A", "p", "q", "n"),
         rows=tuple(rows),
         labels=2,
@@ -131,9 +143,11 @@ def _only_policy(scores: Scores) -> str:
 
 
 def _means_over_seeds(pairs: pa.Table) -> pa.Table:
+    failed = qualified_failures(success(pairs, "reference"), success(pairs, "conflict"))
     columns = {name: pc.cast(pairs[column], pa.float64()) for name, column in MEASURED.items()}
+    columns[FAILED] = pa.array(failed.astype(np.float64))
     table = pa.table({**{name: pairs[name] for name in SHARED}, **columns})
-    means = table.group_by(list(SHARED)).aggregate([(name, "mean") for name in MEASURED])
+    means = table.group_by(list(SHARED)).aggregate([(name, "mean") for name in columns])
     return means.rename_columns([name.removesuffix("_mean") for name in means.column_names])
 
 
@@ -141,14 +155,35 @@ def _rows(prompt: Prompt, both: pa.Table) -> list[dict[str, Any]]:
     if not both.num_rows:
         return []
     clusters = base_task_clusters(both)
-    values = {name: (both[name].to_numpy(), both[f"{name}_b"].to_numpy()) for name in MEASURED}
+    values = {name: (both[name].to_numpy(), both[f"{name}_b"].to_numpy()) for name in (*MEASURED, FAILED)}
     plus, minus = values["PCSR"], values["RGSR"]
     values["dSR"] = (plus[0] - minus[0], plus[1] - minus[1])
     rows = []
-    for name in ("PCSR", "RGSR", "dSR", *PROCESS_NAMES):
-        first, second = values[name]
-        defined = np.isfinite(first) & np.isfinite(second)
-        means = [float(side[defined].mean()) if defined.any() else float("nan") for side in (first, second)]
-        found = paired_difference((second - first)[defined], clusters[defined], 2.0 if name == "dSR" else 1.0)
-        rows.append({"prompt": prompt.value, "measure": name, "a": means[0], "b": means[1], **found})
+    for name in MEASURE_NAMES:
+        if name == "FR":
+            found = _failure_rates(values[FAILED], plus, clusters)
+        else:
+            found = _means(values[name], clusters, 2.0 if name == "dSR" else 1.0)
+        rows.append({"prompt": prompt.value, "measure": name, **found})
     return rows
+
+
+def _means(sides: Sides, clusters: IntArray, range_: float) -> dict[str, Any]:
+    first, second = sides
+    defined = np.isfinite(first) & np.isfinite(second)
+    means = [float(side[defined].mean()) if defined.any() else float("nan") for side in sides]
+    return {"a": means[0], "b": means[1], **paired_difference((second - first)[defined], clusters[defined], range_)}
+
+
+def _failure_rates(failed: Sides, qualified: Sides, clusters: IntArray) -> dict[str, Any]:
+    first, second = (Ratio(numerator=up, denominator=down) for up, down in zip(failed, qualified, strict=True))
+    interval, p = ratio_difference(first, second, clusters, generator())
+    return {
+        "a": first.value(),
+        "b": second.value(),
+        "difference": interval.value,
+        "difference_lo": interval.low,
+        "difference_hi": interval.high,
+        "p": p,
+        "n": int(((qualified[0] > 0) | (qualified[1] > 0)).sum()),
+    }

@@ -6,16 +6,16 @@ import functools
 import json
 
 import numpy as np
-import numpy.typing as npt
 
-from ..builders.rollout_schema import FRAME_FEATURES, ROLLOUT_SCHEMA_VERSION, TARGET_SLOTS, EpisodeRecord, Rollout
+from ..builders.rollout_schema import ROLLOUT_SCHEMA_VERSION, EpisodeRecord, Rollout
 from ..toolkit.errors import PolicyError
 from ..toolkit.prompts import prompt_sha256, prompt_text
 from ..toolkit.records import PROTOCOL_VERSION, Instance
 from ..toolkit.simulation.scene import Scene
-from ..toolkit.simulation.targets import target_positions
 from .policies.policy import Array, Episode, Image, Observation, Policy, PolicyInfo
 from .provenance import Versions
+from .recorder import Recorder
+from .rotations import axis_angle
 
 ACTION_WIDTH = 7
 
@@ -46,13 +46,14 @@ def run_rollout(
     text = prompt_text(instance.instruction, instance.prompt)
     episode = Episode(instruction=text, init_state=init_state, seed=seed, instance=instance, scene=scene)
     where = rollout_id(policy.info, instance, init_state, seed)
-    frames = _Frames(scene, instance.targets)
+    recorder = Recorder(scene, instance.targets)
     try:
         policy.reset(episode)
     except Exception as error:
         raise PolicyError(f"{where}: the policy raised in reset: {_said(error)}") from error
-    success_step = _execute(scene, policy, instance.horizon, frames, where)
-    final_eef, final_targets = frames.positions()
+    success_step, clipped = _execute(scene, policy, instance.horizon, recorder, where)
+    recording, things = recorder.finish(), recorder.things
+    final = {name: tuple(values.tolist()) for name, values in recording.final.items()}
     return Rollout(
         episode=EpisodeRecord(
             rollout_id=where,
@@ -76,8 +77,15 @@ def run_rollout(
             success_step=success_step,
             end="horizon" if success_step is None else "success",
             targets=instance.targets,
-            final_eef_pos_m=tuple(final_eef.tolist()),
-            final_target_pos_m=tuple(final_targets.tolist()),
+            final_eef_pos_m=final["observation.eef_pos_m"],
+            final_target_pos_m=final["observation.target_pos_m"],
+            objects=things.objects,
+            fixtures=things.fixtures,
+            goal_things=things.goal,
+            final_object_pos_m=final["observation.object_pos_m"],
+            final_object_quat_wxyz=final["observation.object_quat_wxyz"],
+            final_gripper_contact=final["observation.gripper_contact"],
+            clipped_actions=clipped,
             policy_name=policy.info.name,
             policy_revision=policy.info.revision,
             policy_settings=json.dumps(policy.info.settings, sort_keys=True),
@@ -92,24 +100,30 @@ def run_rollout(
             robosuite_version=versions.robosuite,
             numpy_version=versions.numpy,
         ),
-        frames=frames.arrays(),
-        sim_states=frames.sim_states(),
+        frames=recording.frames,
+        sim_states=recording.sim_states,
     )
 
 
-def _execute(scene: Scene, policy: Policy, horizon: int, frames: _Frames, where: str) -> int | None:
-    """Run the closed loop; returns after how many actions the goal was reached, or None."""
-    done = 0
+def _execute(scene: Scene, policy: Policy, horizon: int, recorder: Recorder, where: str) -> tuple[int | None, int]:
+    """Run the closed loop.
+
+    Returns:
+        After how many actions the goal was reached, or None; and how many actions had to be clipped.
+    """
+    done = clipped = 0
     while done < horizon:
         for action in _ask(policy, observe(scene, done), where)[: horizon - done]:
             # What is recorded is what is executed: rounded to float32 first.
-            executed = np.clip(action, -1.0, 1.0).astype(np.float32)
-            frames.append(executed)
+            asked = action.astype(np.float32)
+            executed = np.clip(asked, -1.0, 1.0)
+            clipped += bool((executed != asked).any())
+            recorder.append(executed)
             scene.step(executed)
             done += 1
             if scene.succeeded():
-                return done
-    return None
+                return done, clipped
+    return None, clipped
 
 
 def _ask(policy: Policy, observation: Observation, where: str) -> Array:
@@ -145,59 +159,6 @@ def _view(scene: Scene, camera: str, size: int) -> Image:
     from ..toolkit.simulation.rendering import camera_of
 
     return camera_of(scene, size).image(camera)
-
-
-def axis_angle(quat_wxyz: Array) -> Array:
-    """A unit quaternion as axis times angle, the angle in [0, 2 pi] as in robosuite: antipodes are kept apart."""
-    w = float(np.clip(quat_wxyz[0], -1.0, 1.0))
-    sine = np.sqrt(1.0 - w * w)
-    if sine < 1e-9:
-        return np.zeros(3)
-    vector: Array = quat_wxyz[1:] * (2.0 * np.arccos(w) / sine)
-    return vector
-
-
-class _Frames:
-    """Frames of one rollout while it runs."""
-
-    def __init__(self, scene: Scene, targets: tuple[str, ...]) -> None:
-        self._scene, self._targets = scene, targets
-        self._rows: dict[str, list[npt.NDArray[np.float32]]] = {name: [] for name in FRAME_FEATURES}
-        self._states: list[Array] = []
-
-    def positions(self) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-        """Gripper position (3,) and target positions (3 * TARGET_SLOTS,), unused slots zero."""
-        slots = np.zeros(3 * TARGET_SLOTS, dtype=np.float32)
-        slots[: 3 * len(self._targets)] = target_positions(self._scene, self._targets).ravel()
-        return self._scene.grip_pos().astype(np.float32), slots
-
-    def append(self, action: npt.NDArray[np.float32]) -> None:
-        """Record the present state and the action about to be executed."""
-        seen = observe(self._scene, 0)
-        eef, targets = self.positions()
-        row: dict[str, npt.NDArray[np.floating]] = {
-            "observation.state": seen.state,
-            "action": action,
-            "observation.eef_pos_m": eef,
-            "observation.eef_quat_wxyz": seen.eef_quat_wxyz,
-            "observation.joint_pos_rad": seen.joint_pos_rad,
-            "observation.gripper_pos_m": seen.gripper_pos_m,
-            "observation.target_pos_m": targets,
-        }
-        for name, value in row.items():
-            self._rows[name].append(value.astype(np.float32))
-        self._states.append(self._scene.physics())
-
-    def sim_states(self) -> Array:
-        """Physics states before each action and now, shape (H + 1, n)."""
-        return np.stack([*self._states, self._scene.physics()])
-
-    def arrays(self) -> dict[str, npt.NDArray[np.float32]]:
-        """The frames as arrays of shape (H, width)."""
-        return {
-            name: np.stack(rows) if rows else np.zeros((0, FRAME_FEATURES[name][0]), dtype=np.float32)
-            for name, rows in self._rows.items()
-        }
 
 
 def _said(error: Exception) -> str:

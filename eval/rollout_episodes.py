@@ -13,7 +13,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..builders.rollout_schema import EPISODE_COLUMNS, ROLLOUT_SCHEMA_VERSION, TARGET_SLOTS
+from ..builders.rollout_schema import (
+    ADDED_COLUMNS,
+    EPISODE_COLUMNS,
+    FIXTURE_SLOTS,
+    OBJECT_SLOTS,
+    ROLLOUT_SCHEMA_VERSION,
+    TARGET_SLOTS,
+    THING_SLOTS,
+)
 from ..toolkit.errors import DatasetError
 from ..toolkit.records import Arm, Family, Level, Prompt
 from .defects import Defect, Inspection
@@ -83,7 +91,7 @@ def read_episodes(layout: Layout, inspection: Inspection) -> EpisodeTable:
         raise DatasetError(f"{check.where}: holds no episode: record again")
     everything = table["episode_index"]
     table = _check_prompts(check, _check_outcome(check, _check_rows(check, table)))
-    table = _check_final(check, table)
+    table = _check_things(check, _check_final(check, table))
     if inspection.partial:
         repeated = pa.chunked_array([_repeated(table["rollout_id"].to_numpy().astype(str))])
         table = check.refuse(table, repeated, "rollout_id", "occurs twice", "keep one data set of each run")
@@ -95,8 +103,8 @@ def read_episodes(layout: Layout, inspection: Inspection) -> EpisodeTable:
         table=table.select(list(EPISODE_COLUMNS)),
         episode_index=np.asarray(table["episode_index"].to_numpy(), np.int64),
         length=np.asarray(table["length"].to_numpy(), np.int64),
-        final_eef_pos_m=_padded(table["final_eef_pos_m"], 3),
-        final_target_pos_m=_padded(table["final_target_pos_m"], 3 * TARGET_SLOTS),
+        final_eef_pos_m=padded(table["final_eef_pos_m"], 3),
+        final_target_pos_m=padded(table["final_target_pos_m"], 3 * TARGET_SLOTS),
         target_count=targets,
         found=len(everything),
         left_out=frozenset(number for number in left_out if number is not None),
@@ -128,24 +136,35 @@ class _Check:
 
 def _read_file(file: Path, layout: Layout) -> pa.Table:
     wanted = {**FRAME_KEYS, **EPISODE_COLUMNS}
-    recorded = [name for name in wanted if name not in layout.constants]
+    parquet = None if file.suffix == ".jsonl" else open_parquet(file)
+    present = _json_names(file) if parquet is None else set(parquet.schema_arrow.names)
+    absent = [name for name in ADDED_COLUMNS if layout.columns.get(name, name) not in present]
+    recorded = [name for name in wanted if name not in layout.constants and name not in absent]
     theirs = [layout.columns.get(name, name) for name in recorded]
-    if file.suffix == ".jsonl":
-        table = _read_json_lines(file, theirs)
-    else:
-        table = read_columns(file, open_parquet(file), theirs)
+    table = _read_json_lines(file, theirs) if parquet is None else read_columns(file, parquet, theirs)
     table = table.rename_columns(recorded)
     columns = []
     for name, kind in wanted.items():
         try:
             if name in layout.constants:
                 columns.append(pa.array([layout.constants[name]] * table.num_rows, kind))
+            elif name in absent:
+                columns.append(pa.nulls(table.num_rows, kind))
             else:
                 columns.append(table[name].cast(kind))
         except (pa.ArrowException, TypeError) as error:
             found = repr(layout.constants[name]) if name in layout.constants else table[name].type
             raise DatasetError(f"{file}: column '{name}' is {found}, not {kind}: record again") from error
     return pa.table(columns, schema=pa.schema(list(wanted.items())))
+
+
+def _json_names(file: Path) -> set[str]:
+    """Fields of the first line; a line that lacks one of them is found when it is read."""
+    try:
+        with file.open(encoding="utf-8") as lines:
+            return set(json.loads(lines.readline()))
+    except (OSError, ValueError, TypeError):
+        return set()  # reading the lines says what is wrong with them
 
 
 def _read_json_lines(file: Path, names: list[str]) -> pa.Table:
@@ -165,7 +184,7 @@ def _read_json_lines(file: Path, names: list[str]) -> pa.Table:
 
 
 def _check_rows(check: _Check, table: pa.Table) -> pa.Table:
-    nullable = {*CONFLICT_ONLY, "success_step"}
+    nullable = {*CONFLICT_ONLY, *ADDED_COLUMNS, "success_step"}
     for name in table.column_names:
         if name not in nullable:
             table = check.refuse(table, pc.is_null(table[name]), name, "is empty")
@@ -212,9 +231,34 @@ def _check_final(check: _Check, table: pa.Table) -> pa.Table:
         least = np.full(len(targets), 3) if name == "final_eef_pos_m" else 3 * targets
         wrong = pa.chunked_array([(lengths < least) | (lengths > width)])
         table = check.refuse(table, wrong, name, "does not hold the positions after the last action")
-        broken = ~np.isfinite(_padded(table[name], width)).all(axis=1)
+        broken = ~np.isfinite(padded(table[name], width)).all(axis=1)
         table = check.refuse(table, pa.chunked_array([broken]), name, "is not finite")
     return table
+
+
+def _check_things(check: _Check, table: pa.Table) -> pa.Table:
+    """What stands in the scene and where it is in the end: as many as the schema has room for, or not recorded."""
+    for name in ("fixtures", "goal_things", "final_object_pos_m", "final_gripper_contact"):
+        wrong = pc.xor(pc.is_null(table[name]), pc.is_null(table["objects"]))
+        table = check.refuse(table, wrong, name, "contradicts the field 'objects': both are recorded, or neither")
+    for name, slots in (("objects", OBJECT_SLOTS), ("fixtures", FIXTURE_SLOTS)):
+        many = pc.greater(_length(table, name), slots)
+        table = check.refuse(table, many, name, f"names more than {slots} {name}")
+    for name, width in (
+        ("final_object_pos_m", 3 * OBJECT_SLOTS),
+        ("final_object_quat_wxyz", 4 * OBJECT_SLOTS),
+        ("final_gripper_contact", THING_SLOTS),
+    ):
+        other = pc.and_(pc.is_valid(table[name]), pc.not_equal(_length(table, name), width))
+        table = check.refuse(table, other, name, f"does not hold {width} numbers, as the state after the last action")
+        broken = ~np.isfinite(padded(table[name], width)).all(axis=1)
+        table = check.refuse(table, pa.chunked_array([broken]), name, "is not finite")
+    return table
+
+
+def _length(table: pa.Table, name: str) -> pa.ChunkedArray:
+    """Length of each list, 0 for null."""
+    return pc.fill_null(pc.list_value_length(table[name]), 0)
 
 
 def _repeated(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
@@ -223,10 +267,10 @@ def _repeated(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     return np.asarray(count[number] > 1, np.bool_)
 
 
-def _padded(column: pa.ChunkedArray, width: int) -> FloatArray:
-    """A list column as (N, width), zero behind each list's end; no list is longer."""
+def padded(column: pa.ChunkedArray, width: int) -> FloatArray:
+    """A list column as (N, width), zero behind each list's end and for null; no list is longer."""
     lists = column.combine_chunks()
-    lengths = np.asarray(pc.list_value_length(lists).to_numpy(zero_copy_only=False), np.int64)
+    lengths = np.asarray(pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False), np.int64)
     flat = np.asarray(lists.flatten().to_numpy(zero_copy_only=False), np.float64)
     row = np.repeat(np.arange(len(lists)), lengths)
     starts = np.cumsum(lengths) - lengths

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..builders.lerobot_dataset import check_lerobot, write_lerobot_dataset
+from ..builders.rollout_schema import ROLLOUT_SCHEMA_VERSION, EpisodeRecord
 from ..builders.rollout_shards import shard_path, write_shard
 from ..toolkit.base_tasks import base_task, check_init_states
 from ..toolkit.errors import InvalidInputError
@@ -40,6 +41,7 @@ class RunProgress:
         job: The rollout just finished; None for those that an earlier call finished.
         success: Whether it reached the reference goal; None where it failed or was finished before.
         error: What went wrong with it, or None.
+        clipped_actions: How many of its actions were outside [-1, 1].
     """
 
     done: int
@@ -47,6 +49,7 @@ class RunProgress:
     job: Job | None
     success: bool | None = None
     error: str | None = None
+    clipped_actions: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,11 +60,24 @@ class Run:
         dataset: Folder of the LeRobot v3.0 data set; None where every rollout failed.
         rollouts: How many rollouts it holds.
         failures: Rollouts that could not be finished; they are listed beside the data set too.
+        clipped: Actions outside [-1, 1], which were clipped, of each rollout that has some, by rollout id.
     """
 
     dataset: Path | None
     rollouts: int
     failures: tuple[Failure, ...]
+    clipped: Mapping[str, int]
+
+    @property
+    def clipped_warning(self) -> str | None:
+        """What to say about clipped actions; None where there were none."""
+        if not self.clipped:
+            return None
+        return (
+            f"{sum(self.clipped.values())} actions in {len(self.clipped)} of {self.rollouts} rollouts were outside "
+            "[-1, 1] and were clipped (episode column clipped_actions): if these are many, check how the policy "
+            "scales its actions"
+        )
 
 
 def with_references(conflicts: Sequence[Instance], everything: Sequence[Instance]) -> tuple[Instance, ...]:
@@ -123,12 +139,15 @@ def run_policy(
     _claim(work, _settings(info, jobs, seed, installed_versions()))
     failures = _roll_out(policy, info, jobs, work, executor or InProcess(), keep_going=keep_going, progress=progress)
     paths = [path for path in (_shard(work, info, job) for job in jobs) if path.exists()]
+    episodes: tuple[EpisodeRecord, ...] = ()
     if paths:
-        write_lerobot_dataset(paths, finished, repo_id=f"conflictvla/rollouts-{info.name.replace('_', '-')}")
+        name = info.name.replace("_", "-")
+        episodes = write_lerobot_dataset(paths, finished, repo_id=f"conflictvla/rollouts-{name}")
     if failures:
         _list_failures(failures, out / f"{info.name}.{FAILURES_FILE}")
     shutil.rmtree(work)
-    return Run(dataset=finished if paths else None, rollouts=len(paths), failures=failures)
+    clipped = {episode.rollout_id: episode.clipped_actions for episode in episodes if episode.clipped_actions}
+    return Run(dataset=finished if paths else None, rollouts=len(paths), failures=failures, clipped=clipped)
 
 
 def _jobs(instances: Sequence[Instance], init_states: Sequence[int], seed: int) -> list[Job]:
@@ -169,7 +188,8 @@ def _told(outcome: Outcome, shards: Path) -> dict[str, Any]:
     if outcome.rollout is None:
         return {"job": outcome.job, "error": outcome.failure.error if outcome.failure else None}
     write_shard(outcome.rollout, shards)
-    return {"job": outcome.job, "success": outcome.rollout.episode.success}
+    episode = outcome.rollout.episode
+    return {"job": outcome.job, "success": episode.success, "clipped_actions": episode.clipped_actions}
 
 
 def _list_failures(failures: Sequence[Failure], file: Path) -> None:
@@ -183,6 +203,7 @@ def _settings(info: PolicyInfo, jobs: Sequence[Job], seed: int, versions: Versio
         "rollouts": [f"{job.instance.instance_id}/init{job.init_state}" for job in jobs],
         "tasks_versions": sorted({job.instance.tasks_version for job in jobs}),
         "seed": seed,
+        "schema_version": ROLLOUT_SCHEMA_VERSION,
         "versions": {name: getattr(versions, name) for name in versions.__slots__},
     }
 

@@ -9,22 +9,11 @@ from importlib.metadata import version
 
 import pyarrow as pa
 
+from ..builders.rollout_schema import VERSION_FIELDS
 from ..toolkit.records import PROTOCOL_VERSION, Arm
+from .pairs import RUN_FIELDS
 
-RECORDED_FIELDS = (
-    "policy_name",
-    "policy_revision",
-    "policy_settings",
-    "seed",
-    "protocol_version",
-    "tasks_version",
-    "schema_version",
-    "conflictvla_version",
-    "libero_distribution",
-    "mujoco_version",
-    "robosuite_version",
-    "numpy_version",
-)
+RECORDED_FIELDS = ("policy_name", *RUN_FIELDS, *VERSION_FIELDS)
 """Episode fields whose distinct values are written with the scores."""
 
 

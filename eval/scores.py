@@ -25,7 +25,7 @@ from .rollout_set import RolloutSet, check_unique
 from .rollouts import folders_by_policy
 from .score_provenance import Provenance, provenance_of
 from .sources import local_folder
-from .supplementary import SUPPLEMENTARY_COLUMNS, supplementary_table
+from .supplementary import SUPPLEMENTARY_COLUMNS, other_things_table, supplementary_table
 
 Grouping = Literal["overall", "family", "level", "suite", "prompt", "qualified"]
 
@@ -111,6 +111,15 @@ class Scores:
         if not self.has_supplementary:
             raise _not_taken()
         return self._once("supplementary", lambda: supplementary_table(self.pairs))
+
+    def other_things(self) -> pa.Table:
+        """What the gripper has to do with the wrong things; see ``supplementary.other_things_table``.
+
+        Raises:
+            InvalidInputError: If the supplementary measures were not taken.
+        """
+        means = self.supplementary()
+        return self._once("other_things", lambda: other_things_table(means))
 
     def behaviour_by_task(self) -> pa.Table:
         """Behaviour of successful rollouts against the baseline, a base task a row; see ``behaviour``.

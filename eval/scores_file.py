@@ -22,7 +22,7 @@ from .statistics import CONFIDENCE, INTERVAL_METHOD, RESAMPLES, SEED, Interval
 from .supplementary import SUPPLEMENTARY_COLUMNS
 from .trajectories import TRAJECTORY_COLUMNS
 
-SCORES_VERSION = "1.1"
+SCORES_VERSION = "1.2"
 """Layout of the scores file."""
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import special, stats
 
 from .measures.outcome import Ratio
 
@@ -26,9 +26,14 @@ SEED = 20_260_101
 """Any fixed number does; it is written with every score."""
 
 FEW_CLUSTERS = 10
-"""From this many base tasks on an interval is bootstrapped; with fewer it is a t interval."""
+"""From this many base tasks on an interval is bootstrapped; with fewer it is a t interval of the logit."""
 
-INTERVAL_METHOD = "bootstrap over base tasks with expanded percentiles; t interval with fewer than 10 base tasks"
+LOGIT_MARGIN = 0.005
+"""Keeps logits finite: without it two shares of 99.9% and 100% would leave everything open."""
+
+INTERVAL_METHOD = (
+    "bootstrap over base tasks with expanded percentiles; t interval of the logit with fewer than 10 base tasks"
+)
 
 MOST_EXACT_CLUSTERS = 13
 """Up to this many base tasks all 2**n sign flips are enumerated instead of drawn."""
@@ -73,9 +78,13 @@ def cluster_intervals(
     would be too narrow, since C draws vary by a factor (C - 1) / C less than base tasks do and know nothing of the t
     distribution: in simulations they covered 90-92% with 10 base tasks, these 93-96% (``bench_statistics``).
 
-    With 2 to 9 base tasks resampling has too few distinct draws, whatever the quantiles. There the interval is
-    ratio ± t_{0.975, C-1} s with s^2 = C / (C - 1) sum of r_c^2 / (sum of lower sums)^2 and r_c = upper_c - ratio
-    lower_c, cut off at the measure's range. It covers 89-95%: few base tasks say little, and say so themselves.
+    With 2 to 9 base tasks resampling has too few distinct draws, whatever the quantiles. There the interval is one of
+    the logit of q = 0.005 + 0.99 (ratio - least) / (most - least), the ratio's place in the measure's range:
+    logit q ± t_{0.975, C-1} s_q / (q (1 - q)), taken back and cut off at the range, with s_q = 0.99 s / (most - least),
+    s^2 = C / (C - 1) sum of r_c^2 / (sum of lower sums)^2 and r_c = upper_c - ratio lower_c. With 3 to 9 base tasks it
+    covers 94-96%, where ratio ± t s covers 87-95%, since a share near 0 or 1 varies more to one side; with 2 it covers
+    88-95%. It is wide: few base tasks say little, and say so themselves. Where all of them are at the same
+    end of the range it has no width.
 
     Args:
         ratios: Measures of the same P pairs. Of R measures all are computed on the same resamples.
@@ -91,6 +100,7 @@ def cluster_intervals(
     References:
         T. Hesterberg, "What Teachers Should Know About the Bootstrap", The American Statistician 69 (2015) 371-386,
         for the expanded quantiles. W. Cochran, Sampling Techniques (1977), 6.3, for the variance of a ratio.
+        A. Agresti, Categorical Data Analysis (2013), 3.1, for intervals of logits.
     """
     count = int(clusters.max(initial=-1)) + 1
     upper = _cluster_sums([ratio.numerator for ratio in ratios], clusters, count)
@@ -113,6 +123,67 @@ def cluster_intervals(
     return tuple(intervals)
 
 
+def ratio_difference(
+    first: Ratio, second: Ratio, clusters: IntArray, rng: np.random.Generator, resamples: int = RESAMPLES
+) -> tuple[Interval, float]:
+    """The difference of two ratios over the same P pairs, second - first: its 95% interval, and a test that it is zero.
+
+    For a difference that is no mean over pairs, since each ratio has its own denominator. The interval is that of
+    ``cluster_intervals``: both ratios are computed on the same resamples, or with few base tasks both residuals of a
+    base task are taken together. The test swaps the two sides of whole base tasks, which under the null hypothesis
+    changes nothing; it is the sign-flip test where the denominators are equal.
+
+    Args:
+        first: One side.
+        second: The other.
+        clusters: Number of each pair's base task, shape (P,).
+        rng: Source of resamples and swaps.
+        resamples: How many.
+
+    Returns:
+        Interval, and two-sided p-value; NaN where either ratio is undefined, or either is informed by fewer than two
+        base tasks.
+    """
+    count = int(clusters.max(initial=-1)) + 1
+    upper = _cluster_sums([first.numerator, second.numerator], clusters, count)
+    lower = _cluster_sums([first.denominator, second.denominator], clusters, count)
+    present = np.bincount(clusters, minlength=count) > 0
+    upper, lower = upper[present], lower[present]
+    value = second.value() - first.value()
+    informed = int((lower > 0).sum(axis=0).min(initial=len(lower)))
+    if informed < 2:
+        return Interval(value=value, low=float("nan"), high=float("nan")), float("nan")
+    least, most = second.least - first.most, second.most - first.least
+    if informed >= FEW_CLUSTERS:
+        draws = np.diff(_resample(upper, lower, rng, resamples), axis=1)[:, 0]
+        tail = float(stats.norm.cdf(-_t_factor(informed)))
+        low, high = (float(bound) for bound in np.quantile(draws[np.isfinite(draws)], [tail, 1 - tail]))
+    else:
+        residual = np.diff((upper - upper.sum(axis=0) / lower.sum(axis=0) * lower) / lower.sum(axis=0), axis=1)
+        half_width = _t_factor(informed) * float(np.sqrt((residual**2).sum()))
+        low, high = _logit_bounds(value, half_width, least, most)
+    return Interval(value=value, low=low, high=high), _swap_p(upper, lower, rng, resamples)
+
+
+def _swap_p(upper: FloatArray, lower: FloatArray, rng: np.random.Generator, resamples: int) -> float:
+    """Share of swaps of the two sides, shape (C, 2), that differ as much as found; those without a ratio left out."""
+    patterns, exact = _patterns(len(upper), rng, resamples)
+    stays, swaps = (1.0 - patterns), patterns.astype(np.float64)
+    one, other = (stays @ sums + swaps @ sums[:, ::-1] for sums in (upper, lower))
+    defined = (other > 0).all(axis=1)
+    found = np.abs(np.diff(one[defined] / other[defined], axis=1)[:, 0])
+    observed = abs(float(np.diff(upper.sum(axis=0) / lower.sum(axis=0))[0]))
+    extreme = int((found >= observed - 1e-9).sum())
+    return extreme / len(found) if exact else (extreme + 1) / (len(found) + 1)
+
+
+def _patterns(clusters: int, rng: np.random.Generator, resamples: int) -> tuple[IntArray, bool]:
+    """Which clusters to change, 0 or 1, shape (R, C), and whether these are all the ways that there are."""
+    if clusters <= MOST_EXACT_CLUSTERS:
+        return (np.arange(2**clusters)[:, None] >> np.arange(clusters)) & 1, True
+    return rng.integers(0, 2, (resamples, clusters)), False
+
+
 def _t_factor(clusters: int) -> float:
     """sqrt(C / (C - 1)) times the t distribution's 97.5% point with C - 1 degrees of freedom."""
     quantile = float(stats.t.ppf(1 - (1 - CONFIDENCE) / 2, clusters - 1))
@@ -123,7 +194,19 @@ def _few_cluster_bounds(ratio: Ratio, upper: FloatArray, lower: FloatArray) -> t
     value = float(upper.sum() / lower.sum())
     residual = upper - value * lower
     half_width = _t_factor(int((lower > 0).sum())) * float(np.sqrt((residual**2).sum())) / float(lower.sum())
-    return max(ratio.least, value - half_width), min(ratio.most, value + half_width)
+    return _logit_bounds(value, half_width, ratio.least, ratio.most)
+
+
+def _logit_bounds(value: float, half_width: float, least: float, most: float) -> tuple[float, float]:
+    """Ends of the interval of the logit whose slope at the value is that of value ± half_width."""
+    if half_width == 0:
+        return value, value
+    share = 1 - 2 * LOGIT_MARGIN
+    place = LOGIT_MARGIN + share * (value - least) / (most - least)
+    reach = share * half_width / ((most - least) * place * (1 - place))
+    ends = [float(special.expit(special.logit(place) + end)) for end in (-reach, reach)]
+    low, high = (least + (most - least) * (end - LOGIT_MARGIN) / share for end in ends)
+    return max(least, low), min(most, high)
 
 
 def mcnemar(reference_success: BoolArray, conflict_success: BoolArray) -> McNemar:
@@ -176,11 +259,7 @@ def sign_flip_p(
     if len(present) < 2:
         return float("nan")
     sums = np.bincount(index, weights=differences, minlength=len(present))
-    exact = len(sums) <= MOST_EXACT_CLUSTERS
-    if exact:
-        patterns = (np.arange(2 ** len(sums))[:, None] >> np.arange(len(sums))) & 1
-    else:
-        patterns = rng.integers(0, 2, (resamples, len(sums)))
+    patterns, exact = _patterns(len(sums), rng, resamples)
     flipped = np.abs((2.0 * patterns - 1.0) @ sums)
     # Equal sums reached by different orders of addition differ in the last bits, and must count as equal.
     extreme = int((flipped >= abs(float(sums.sum())) - 1e-9 * float(np.abs(sums).sum())).sum())

@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ..builders.rollout_schema import OBJECT_SLOTS, THING_SLOTS
 from .aggregation import base_task_clusters, groups_of, success
+from .measures import other_things
 from .measures.divergence import first_divergence_step
 from .measures.holding import carries_other
 from .measures.outcome import mean_of_defined
@@ -16,6 +18,8 @@ from .measures.paths import gripper_paths
 from .measures.position import position_similarity
 from .measures.warping import warping_similarity
 from .pairs import Pairing
+from .recorded_things import recorded_things
+from .rollout_episodes import padded
 from .rollout_set import RolloutSet
 from .statistics import cluster_intervals, generator
 
@@ -27,13 +31,42 @@ SUPPLEMENTARY_COLUMNS: dict[str, pa.DataType] = {
     "divergence_step": pa.float64(),
     "reference_carries_other": pa.float64(),
     "conflict_carries_other": pa.float64(),
+    "other_approach": pa.float64(),
+    "reference_touches_other": pa.float64(),
+    "conflict_touches_other": pa.float64(),
+    "reference_grasps_other": pa.float64(),
+    "conflict_grasps_other": pa.float64(),
+    "conflict_touched": pa.string(),
+    "carries_other_undefined": pa.string(),
+    "other_approach_undefined": pa.string(),
+    "touches_other_undefined": pa.string(),
 }
-"""Columns behind ``PAIR_COLUMNS``. ``divergence_step`` is NaN where the grippers do not part; ``*_carries_other`` are 0
-or 1, and NaN where the fingers were not recorded."""
+"""Columns behind ``PAIR_COLUMNS``. ``divergence_step`` is NaN where the grippers do not part. ``*_carries_other``,
+``*_touches_other`` and ``*_grasps_other`` are 0 or 1. ``conflict_touched`` names the other things that the conflict
+rollout touches and the objects that it grasps, which are marked; null where contacts were not recorded. ``*_undefined``
+says why a measure is NaN, null where it is not; grasps are undefined where touches are."""
+
+UNDEFINED_COLUMNS = {
+    "carries_other": "carries_other_undefined",
+    "other_approach": "other_approach_undefined",
+    "touches_other": "touches_other_undefined",
+    "grasps_other": "touches_other_undefined",
+}
+"""Supplementary measures that may be undefined, and the columns that say why."""
+
+NO_FINGERS = "the fingers were not recorded"
+NO_OBJECTS = "objects and contacts were not recorded (rollout schema before 1.1)"
+NO_OTHER_OBJECT = "the scene has no object beside those of the goal"
 
 AMONG = ("all pairs", "qualified failures")
 
-MEANS = ("position_similarity", "warping_similarity", "parts", "conflict_carries_other", "reference_carries_other")
+MEANS = (
+    "position_similarity",
+    "warping_similarity",
+    "parts",
+    "other_approach",
+    *(f"{arm}_{act}_other" for act in ("touches", "grasps", "carries") for arm in ("conflict", "reference")),
+)
 """Columns of ``supplementary_table`` with an interval. ``parts``: share of pairs whose grippers part by 2 cm."""
 
 TABLE_SCHEMA = pa.schema(
@@ -47,7 +80,19 @@ TABLE_SCHEMA = pa.schema(
     ]
 )
 
+OTHER_THINGS_SCHEMA = pa.schema(
+    [
+        *[(name, pa.string()) for name in ("policy", "prompt", "among", "measure")],
+        *[(f"{arm}{end}", pa.float64()) for arm in ("conflict", "reference") for end in ("", "_lo", "_hi")],
+        ("n", pa.int64()),
+    ]
+)
+
 FINGERS = "observation.gripper_pos_m"
+OBJECTS, CONTACT = "observation.object_pos_m", "observation.gripper_contact"
+
+OTHER_THING_FEATURES = (OBJECTS, CONTACT)
+"""Frame features that the measures of other things need; without them these are NaN."""
 
 
 def with_supplementary(pairs: pa.Table, rollouts: RolloutSet, pairing: Pairing) -> pa.Table:
@@ -55,7 +100,7 @@ def with_supplementary(pairs: pa.Table, rollouts: RolloutSet, pairing: Pairing) 
 
     Args:
         pairs: From ``score_pairs``, in the pairing's order.
-        rollouts: The rollouts, read with ``observation.gripper_pos_m`` where recorded.
+        rollouts: The rollouts, read with ``observation.gripper_pos_m`` and ``OTHER_THING_FEATURES`` where recorded.
         pairing: Which of them belong together.
     """
     reference, conflict = pairing.reference, pairing.conflict
@@ -67,6 +112,8 @@ def with_supplementary(pairs: pa.Table, rollouts: RolloutSet, pairing: Pairing) 
         "divergence_step": first_divergence_step(paths, reference, conflict),
         "reference_carries_other": carries[reference],
         "conflict_carries_other": carries[conflict],
+        "carries_other_undefined": _reasons(carries[conflict], NO_FINGERS),
+        **_other_thing_columns(rollouts, pairing),
     }
     for name, kind in SUPPLEMENTARY_COLUMNS.items():
         pairs = pairs.append_column(pa.field(name, kind), pa.array(columns[name], kind))
@@ -94,6 +141,30 @@ def supplementary_table(pairs: pa.Table) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=TABLE_SCHEMA)
 
 
+def other_things_table(means: pa.Table) -> pa.Table:
+    """The measures of other things, a row each: ``approaches``, ``touches``, ``grasps`` and ``carries``.
+
+    Args:
+        means: From ``supplementary_table``.
+
+    Returns:
+        Under conflict and in the reference rollouts of the same pairs, with intervals over base tasks; an approach is
+        measured against the reference rollout, so that has none of its own.
+    """
+    rows = []
+    ends = ("", "_lo", "_hi")
+    for row in means.to_pylist():
+        who = {name: row[name] for name in ("policy", "prompt", "among", "n")}
+        approach = {f"conflict{end}": row[f"other_approach{end}"] for end in ends}
+        rows.append(who | {"measure": "approaches"} | approach | {f"reference{end}": float("nan") for end in ends})
+        for act in ("touches", "grasps", "carries"):
+            shares = {
+                f"{arm}{end}": row[f"{arm}_{act}_other{end}"] for arm in ("conflict", "reference") for end in ends
+            }
+            rows.append(who | {"measure": act} | shares)
+    return pa.Table.from_pylist(rows, schema=OTHER_THINGS_SCHEMA)
+
+
 def _means(pairs: pa.Table, clusters: npt.NDArray[np.int64]) -> dict[str, Any]:
     step = pairs["divergence_step"].to_numpy()
     values = {name: pairs[name].to_numpy() for name in MEANS if name != "parts"}
@@ -119,3 +190,49 @@ def _carries_other(rollouts: RolloutSet) -> FloatArray:
         rollouts.feature("observation.target_pos_m"),
         rollouts.offsets,
     ).astype(np.float64)
+
+
+def _other_thing_columns(rollouts: RolloutSet, pairing: Pairing) -> dict[str, Any]:
+    reference, conflict = pairing.reference, pairing.conflict
+    things = recorded_things(rollouts.episodes)
+    recorded = things.recorded & (OBJECTS in rollouts.frames) & (CONTACT in rollouts.frames)
+    nothing: FloatArray = np.full(len(rollouts), np.nan)
+    approach, touches, grasps = nothing[conflict], nothing, nothing
+    names: npt.NDArray[np.object_] = np.full(len(rollouts), None, dtype=object)
+    if recorded.any():
+        offsets, contact = rollouts.offsets, rollouts.feature(CONTACT)
+        final_pos = padded(rollouts.episodes["final_object_pos_m"], 3 * OBJECT_SLOTS).reshape(-1, OBJECT_SLOTS, 3)
+        final_contact = padded(rollouts.episodes["final_gripper_contact"], THING_SLOTS)
+        approach = other_things.other_approach(
+            rollouts.feature("observation.eef_pos_m"),
+            rollouts.feature(OBJECTS),
+            offsets,
+            rollouts.final_eef_pos_m,
+            final_pos,
+            things.other[:, :OBJECT_SLOTS],
+            reference,
+            conflict,
+        )
+        touched = other_things.touched(contact, offsets, final_contact) & things.other
+        grasped = other_things.grasped(contact, offsets) & things.movable_other
+        touches = np.where(recorded, touched.any(axis=1), np.nan)
+        grasps = np.where(recorded, grasped.any(axis=1), np.nan)
+        names = things.named(touched, grasped)
+    missing = _reasons(touches[conflict], NO_OBJECTS)
+    return {
+        "other_approach": approach,
+        "reference_touches_other": touches[reference],
+        "conflict_touches_other": touches[conflict],
+        "reference_grasps_other": grasps[reference],
+        "conflict_grasps_other": grasps[conflict],
+        "conflict_touched": names[conflict],
+        "other_approach_undefined": np.where(recorded[conflict], _reasons(approach, NO_OTHER_OBJECT), missing),
+        "touches_other_undefined": missing,
+    }
+
+
+def _reasons(values: FloatArray, reason: str) -> npt.NDArray[np.object_]:
+    """The reason where a value is NaN, None elsewhere."""
+    reasons = np.full(len(values), None, dtype=object)
+    reasons[np.isnan(values)] = reason
+    return reasons

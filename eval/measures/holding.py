@@ -1,9 +1,7 @@
 """Does the robot carry something that is none of the task's targets? Supplementary.
 
-Recordings hold where the reference goal's targets are, and of other objects nothing. So what can be said of the wrong
-object is this much: the closed fingers hold something, it is moved, and no target moves along. Which object it is, and
-whether the gripper approached or touched another one without moving it, would need two more frame columns: the position
-of every movable object, and the bodies that the fingers touch.
+Told from the fingers and the targets alone, so also for recordings without objects and contacts, for which
+``other_things`` has more to say: the closed fingers hold something, it is moved, and no target moves along.
 """
 
 from __future__ import annotations

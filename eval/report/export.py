@@ -12,7 +12,7 @@ from pyarrow import csv
 from ..all_tables import latex, markdown, table_names, text_table
 from ..comparisons import PERSISTENCE_LEVELS
 from ..scores import Scores
-from .panels import NamedPlot, failure_distributions, level_panels, prompt_panels
+from .panels import NamedPlot, failure_distributions, family_panels, level_panels, prompt_panels
 from .picture import outcome_panels
 from .plots import persistence_curve
 from .png import write_png
@@ -78,4 +78,10 @@ def figures(scores: Scores) -> list[NamedPlot]:
     if any(np.isfinite(curve).all() for _, curve, _ in curves):
         plot = persistence_curve(curves, PERSISTENCE_LEVELS)
         found.append(NamedPlot(name="failed-persistence", caption=plot.title, plot=plot))
-    return [*found, *failure_distributions(scores), *level_panels(scores), *prompt_panels(scores)]
+    return [
+        *found,
+        *failure_distributions(scores),
+        *family_panels(scores),
+        *level_panels(scores),
+        *prompt_panels(scores),
+    ]

@@ -12,6 +12,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from ..aggregation import base_task_clusters
 from ..all_tables import p_value, signed, text_table
 from ..comparisons import PERSISTENCE_LEVELS
 from ..measures import MEASURES, Measure
@@ -19,10 +20,10 @@ from ..pairs import Refusal
 from ..rollout_set import RolloutSet
 from ..rollouts import read_rollouts_by_policy
 from ..scores import Scores
-from ..statistics import CONFIDENCE, INTERVAL_METHOD, RESAMPLES, SEED
+from ..statistics import CONFIDENCE, FEW_CLUSTERS, INTERVAL_METHOD, RESAMPLES, SEED
 from ..tables import TITLES, Cell, arrow, cell, group_column, percent, shown_measures
 from .chosen_pair import ChosenPair, choose_pair, pair_motion, pair_videos
-from .panels import failure_distributions, level_panels, prompt_panels
+from .panels import failure_distributions, family_panels, level_panels, prompt_panels
 from .picture import outcome_panels
 from .plots import (
     CONFLICT_COLOUR,
@@ -37,7 +38,7 @@ from .svg import Style, style
 
 FOLDER = Path(__file__).parent
 
-FURTHER = ("supplementary", "noise-floor", "behaviour", "behaviour-correlation")
+FURTHER = ("supplementary", "other-things", "noise-floor", "behaviour", "behaviour-correlation")
 """Tables that are shown where the supplementary measures were taken."""
 
 SHOWN_REFUSALS = 20
@@ -147,9 +148,11 @@ def render_report(scores: Scores, rollouts: RolloutSet | Path | str, *, videos: 
         curve=_curve(scores, styles),
         maps=_maps(scores, styles),
         distributions=[panel.plot.render() for panel in failure_distributions(scores)],
+        families=[panel.plot.render() for panel in family_panels(scores)],
         levels=[panel.plot.render() for panel in level_panels(scores)],
         prompts=[(panel.caption, panel.plot.render()) for panel in prompt_panels(scores)],
         further=[text_table(scores, name) for name in FURTHER] if scores.has_supplementary else [],
+        few_base_tasks=_few_base_tasks(scores),
         prompt_effect=_prompt_effect(scores),
         outcome_tests=scores.outcome_tests().to_pylist(),
         abstention=scores.abstention().to_pylist(),
@@ -240,6 +243,13 @@ def _maps(scores: Scores, styles: dict[str, Style]) -> list[tuple[str, Markup | 
         drawn = None if math.isnan(curve[0, 0]) else persistence_map(policy, curve, PERSISTENCE_LEVELS, styles[policy])
         maps.append((policy, drawn))
     return maps
+
+
+def _few_base_tasks(scores: Scores) -> list[tuple[str, int]]:
+    """Policies whose pairs come from too few base tasks for a bootstrap, and how many these are."""
+    clusters, policies = base_task_clusters(scores.pairs), scores.pairs["policy"].to_numpy()
+    counts = [(policy, len(set(clusters[policies == policy].tolist()))) for policy in scores.policies]
+    return [(policy, count) for policy, count in counts if count < FEW_CLUSTERS]
 
 
 def _prompt_effect(scores: Scores) -> list[dict[str, Any]]:

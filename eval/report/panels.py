@@ -1,4 +1,4 @@
-"""Panels of small plots: how failures are distributed, what the prompt changes, and how measures go with the level."""
+"""Panels of small plots: how failures are distributed, what the prompt changes, and measures by family and level."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.compute as pc
 
-from ...toolkit.records import Level, Prompt
+from ...toolkit.records import Family, Level, Prompt
 from ..measures import MEASURES, Measure
 from ..scores import Scores
 from ..tables import percent
@@ -22,7 +22,7 @@ FloatArray = npt.NDArray[np.float64]
 PERCENT_TICKS = (0, 25, 50, 75, 100)
 
 DISTRIBUTED = ("TAR", "Early20_TS", "AMS")
-BY_LEVEL = ("RGSR", "TAR", "Early20_TS", "AMS")
+BY_GROUP = ("RGSR", "TAR", "Early20_TS", "AMS")
 PROMPTED = ("PCSR", "RGSR", "TAR", "TS", "Early20_TS", "AMS")
 
 BINS = 20
@@ -48,8 +48,17 @@ def failure_distributions(scores: Scores) -> list[NamedPlot]:
 
 def level_panels(scores: Scores) -> list[NamedPlot]:
     """Outcome and process measures by structural level, a line a policy."""
-    rows = scores.table("level").to_pylist()
-    return [_by_level(measure, rows, scores) for measure in _measures(BY_LEVEL)] if rows else []
+    return _group_panels(scores, "level", "structural level", [level.value for level in Level])
+
+
+def family_panels(scores: Scores) -> list[NamedPlot]:
+    """Outcome and process measures by conflict family, a mark a policy."""
+    return _group_panels(scores, "family", "conflict family", [family.value for family in Family])
+
+
+def _group_panels(scores: Scores, by: str, title: str, groups: Sequence[str]) -> list[NamedPlot]:
+    rows = scores.table(by).to_pylist()
+    return [_by_group(measure, rows, scores, (by, title, groups)) for measure in _measures(BY_GROUP)] if rows else []
 
 
 def prompt_panels(scores: Scores) -> list[NamedPlot]:
@@ -120,33 +129,38 @@ def _bar(plot: Plot, across: tuple[float, float], up: tuple[float, float], colou
     plot.element("rect", x=x, y=y, width=width, height=height, fill=colour, fill_opacity=0.75, aria_label=said)
 
 
-def _by_level(measure: Measure, rows: list[dict[str, Any]], scores: Scores) -> NamedPlot:
-    levels = [level.value for level in Level]
+def _by_group(
+    measure: Measure, rows: list[dict[str, Any]], scores: Scores, grouping: tuple[str, str, Sequence[str]]
+) -> NamedPlot:
+    by, title, groups = grouping
     plot = Plot(
         width=270,
         height=250,
-        x_range=(-0.5, len(levels) - 0.5),
+        x_range=(-0.5, len(groups) - 0.5),
         y_range=(0, 100),
         margin=(44, 12, 14, 40),
-        title=f"{measure.title} by structural level",
+        title=f"{measure.title} by {title}",
     )
-    plot.axes((), PERCENT_TICKS, "structural level", f"{measure.symbol} (%)")
-    for place, level in enumerate(levels):
-        plot.text((place, 0), level, dy=16, text_anchor="middle", fill=MUTED, font_size=11)
+    plot.axes((), PERCENT_TICKS, title, f"{measure.symbol} (%)")
+    for place, group in enumerate(groups):
+        plot.text((place, 0), group, dy=16, text_anchor="middle", fill=MUTED, font_size=9 if len(group) > 4 else 11)
     count = len(scores.policies)
     for index, (policy, drawn) in enumerate(_styles(scores).items()):
         # Side by side, so that intervals of several policies do not cover each other.
         shift = 0.6 * ((index + 0.5) / count - 0.5)
-        own = [row for row in rows if row["policy"] == policy and not math.isnan(row[measure.name])]
-        at = [(levels.index(row["level"]) + shift, 100 * row[measure.name]) for row in own if row["level"] in levels]
-        plot.curve(at, stroke=drawn.colour, stroke_width=1.5, stroke_opacity=0.6)
-        for (x, y), row in zip(at, own, strict=False):
+        own = [
+            row for row in rows if row["policy"] == policy and row[by] in groups and not math.isnan(row[measure.name])
+        ]
+        at = [(groups.index(row[by]) + shift, 100 * row[measure.name]) for row in own]
+        if by == "level":  # levels have an order, families have none
+            plot.curve(at, stroke=drawn.colour, stroke_width=1.5, stroke_opacity=0.6)
+        for (x, y), row in zip(at, own, strict=True):
             low, high = 100 * row[f"{measure.name}_lo"], 100 * row[f"{measure.name}_hi"]
             if not math.isnan(low):
                 plot.segment((x, low), (x, high), stroke=drawn.colour, stroke_width=1.5, stroke_opacity=0.7)
-            said = f"{policy}, {row['level']}: {y:.1f}%, {row['n']} pairs"
+            said = f"{policy}, {row[by]}: {y:.1f}%, {row['n']} pairs"
             plot.mark((x, y), drawn.shape, 4, said, fill=drawn.colour, stroke="white", stroke_width=1)
-    return NamedPlot(name=f"level-{measure.name}".lower(), caption=measure.title, plot=plot)
+    return NamedPlot(name=f"{by}-{measure.name}".lower(), caption=measure.title, plot=plot)
 
 
 def _prompt(policy: str, rows: dict[str, dict[str, Any]], drawn: Style) -> NamedPlot:

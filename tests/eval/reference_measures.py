@@ -114,6 +114,35 @@ def carries_other(
     return False
 
 
+Path = Sequence[Vector]
+Motion = tuple[Path, Sequence[Path]]
+
+
+def other_approach(reference: Motion, conflict: Motion) -> float:
+    """OA from the gripper's path and those of the other objects, at steps 0 to H; NaN without other objects."""
+    values = []
+    for before, now in zip(reference[1], conflict[1], strict=True):
+        gained = approach(conflict[0], now) - approach(reference[0], before)
+        values.append(clip01(gained / (math.dist(conflict[0][0], now[0]) + 1e-8)))
+    return max(values) if values else math.nan
+
+
+def touches_other(contacts: Sequence[Sequence[float]], things: Sequence[str], goal: Sequence[str]) -> bool:
+    """Whether a thing that the goal does not name is touched at some step from 0 to H."""
+    return any(value > 0 for row in contacts for value, name in zip(row, things, strict=True) if name not in goal)
+
+
+def grasps_other(contacts: Sequence[Sequence[float]], objects: Sequence[str], targets: Sequence[str]) -> bool:
+    """Whether both fingers touch an object that is no target at ten steps from 0 to H - 1 in a row."""
+    for k, name in enumerate(objects):
+        row = 0
+        for contact in contacts:
+            row = row + 1 if contact[k] == 2 else 0
+            if row == 10 and name not in targets:
+                return True
+    return False
+
+
 def jerk_norms(path: Sequence[Vector]) -> list[float]:
     """Norms of the third differences of a path sampled at 20 Hz, in its unit over s^3."""
     return [

@@ -20,8 +20,10 @@ import pyarrow.parquet as pq
 
 from conflictvla.builders.rollout_schema import (
     FRAME_FEATURES,
+    OBJECT_SLOTS,
     ROLLOUT_SCHEMA_VERSION,
     TARGET_SLOTS,
+    THING_SLOTS,
     EpisodeRecord,
     Rollout,
     episodes_table,
@@ -82,6 +84,13 @@ def make_record(
         targets=("bowl",),
         final_eef_pos_m=(0.0, 0.0, 0.0),
         final_target_pos_m=(0.0,) * (3 * TARGET_SLOTS),
+        objects=("bowl_1", "plate_1", "mug_1"),
+        fixtures=("cabinet_1",),
+        goal_things=("bowl_1", "plate_1"),
+        final_object_pos_m=(0.0,) * (3 * OBJECT_SLOTS),
+        final_object_quat_wxyz=(0.0,) * (4 * OBJECT_SLOTS),
+        final_gripper_contact=(0.0,) * THING_SLOTS,
+        clipped_actions=0,
         policy_name=policy,
         policy_revision="r1",
         policy_settings="{}",
@@ -99,7 +108,15 @@ def make_record(
     return replace(record, **changes)
 
 
-def make_rollout(record: EpisodeRecord, action: FloatArray, eef_pos_m: FloatArray, target_pos_m: FloatArray) -> Rollout:
+def make_rollout(
+    record: EpisodeRecord,
+    action: FloatArray,
+    eef_pos_m: FloatArray,
+    target_pos_m: FloatArray,
+    *,
+    object_pos_m: FloatArray | None = None,
+    gripper_contact: FloatArray | None = None,
+) -> Rollout:
     """A rollout from its motion.
 
     Args:
@@ -107,21 +124,31 @@ def make_rollout(record: EpisodeRecord, action: FloatArray, eef_pos_m: FloatArra
         action: Shape (H, 7).
         eef_pos_m: Gripper site at steps 0 to H, shape (H + 1, 3).
         target_pos_m: Targets at steps 0 to H, shape (H + 1, K, 3).
+        object_pos_m: All objects at steps 0 to H, shape (H + 1, M, 3); zero by default.
+        gripper_contact: Contact by slot at steps 0 to H, shape (H + 1, THING_SLOTS); none by default.
     """
     steps, used = len(action), target_pos_m.shape[1]
     targets = np.zeros((steps + 1, TARGET_SLOTS, 3))
     targets[:, :used] = target_pos_m
+    objects = np.zeros((steps + 1, OBJECT_SLOTS, 3))
+    if object_pos_m is not None:
+        objects[:, : object_pos_m.shape[1]] = object_pos_m
+    contact = np.zeros((steps + 1, THING_SLOTS)) if gripper_contact is None else gripper_contact
     frames: dict[str, npt.NDArray[np.float32]] = {
         name: np.zeros((steps, width), np.float32) for name, (width, _) in FRAME_FEATURES.items()
     }
     frames["action"] = action.astype(np.float32)
     frames["observation.eef_pos_m"] = eef_pos_m[:-1].astype(np.float32)
     frames["observation.target_pos_m"] = targets[:-1].reshape(steps, -1).astype(np.float32)
+    frames["observation.object_pos_m"] = objects[:-1].reshape(steps, -1).astype(np.float32)
+    frames["observation.gripper_contact"] = contact[:-1].astype(np.float32)
     filled = replace(
         record,
         targets=tuple(f"target_{k}" for k in range(used)),
         final_eef_pos_m=tuple(map(float, eef_pos_m[-1])),
         final_target_pos_m=tuple(map(float, targets[-1].reshape(-1))),
+        final_object_pos_m=tuple(map(float, objects[-1].reshape(-1))),
+        final_gripper_contact=tuple(map(float, contact[-1])),
     )
     return Rollout(episode=filled, frames=frames, sim_states=np.zeros((steps + 1, 1)))
 

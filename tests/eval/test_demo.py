@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from conflictvla.builders.rollout_schema import OBJECT_SLOTS
 from conflictvla.builders.tasks_dataset import load_instances
 from conflictvla.eval.behaviour import METRIC_NAMES
 from conflictvla.eval.demo import REPORT_FILE, ROLLOUTS, SCORES_FILE, Demo, demo_cases, run_demo
@@ -15,6 +17,7 @@ from conflictvla.eval.rollout_set import RolloutSet
 from conflictvla.eval.rollouts import SCORED_FEATURES, read_rollouts
 from conflictvla.eval.run import RunProgress
 from conflictvla.eval.scores import score
+from conflictvla.eval.supplementary import OTHER_THING_FEATURES
 from conflictvla.eval.trajectories import MOTION_FEATURES
 from conflictvla.toolkit.errors import InvalidInputError
 from conflictvla.toolkit.records import Family, Level
@@ -107,8 +110,27 @@ def _path(rollouts: RolloutSet, row: int) -> list[list[float]]:
     return [*before, rollouts.final_eef_pos_m[row].tolist()]
 
 
+def _other_objects(rollouts: RolloutSet, row: int) -> list[list[list[float]]]:
+    """Paths of the objects that the goal does not name, at steps 0 to H."""
+    episode = rollouts.episodes.slice(row, 1).to_pylist()[0]
+    before = rollouts.rollout_feature("observation.object_pos_m", row).astype(float)
+    path = np.vstack([before, episode["final_object_pos_m"]])
+    others = [k for k, name in enumerate(episode["objects"]) if name not in episode["goal_things"]]
+    return [path[:, 3 * k : 3 * k + 3].tolist() for k in others]
+
+
+def _touches_and_grasps_other(rollouts: RolloutSet, row: int) -> tuple[bool, bool]:
+    episode = rollouts.episodes.slice(row, 1).to_pylist()[0]
+    used = [*range(len(episode["objects"])), *range(OBJECT_SLOTS, OBJECT_SLOTS + len(episode["fixtures"]))]
+    frames = rollouts.rollout_feature("observation.gripper_contact", row).astype(float)
+    everything = np.vstack([frames, episode["final_gripper_contact"]])[:, used].tolist()
+    names = [*episode["objects"], *episode["fixtures"]]
+    touches = slow.touches_other(everything, names, episode["goal_things"])
+    return touches, slow.grasps_other(frames.tolist(), episode["objects"], episode["targets"])
+
+
 def test_the_slow_reference_measures_agree_on_real_rollouts(demo: Demo) -> None:
-    rollouts = read_rollouts(demo.rollouts, (*SCORED_FEATURES, *MOTION_FEATURES))
+    rollouts = read_rollouts(demo.rollouts, (*SCORED_FEATURES, *MOTION_FEATURES, *OTHER_THING_FEATURES))
     scores = score(demo.rollouts, supplementary=True)
     for pair in scores.pairs.to_pylist():
         rows = [int(row) for row in rollouts.rows_of([pair["reference_rollout"], pair["conflict_rollout"]])]
@@ -120,6 +142,11 @@ def test_the_slow_reference_measures_agree_on_real_rollouts(demo: Demo) -> None:
         assert pair["TS"] == pytest.approx(slow.ts(*actions), abs=1e-12)
         assert pair["Early20_TS"] == pytest.approx(slow.ts(actions[0], actions[1], 20), abs=1e-12)
         assert pair["AMS"] == pytest.approx(slow.ams(*actions), abs=1e-12)
+        motions = [(path, _other_objects(rollouts, row)) for path, row in zip(paths, rows, strict=True)]
+        assert pair["other_approach"] == pytest.approx(slow.other_approach(*motions), abs=1e-12)
+        for arm, row in zip(("reference", "conflict"), rows, strict=True):
+            touches, grasps = _touches_and_grasps_other(rollouts, row)
+            assert (pair[f"{arm}_touches_other"], pair[f"{arm}_grasps_other"]) == (touches, grasps)
         # The agents move the targets or nothing.
         assert (pair["reference_carries_other"], pair["conflict_carries_other"]) == (0.0, 0.0)
     assert scores.trajectories is not None

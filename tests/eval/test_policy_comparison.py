@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,29 @@ def test_a_policy_with_itself_differs_in_nothing(folder: Path) -> None:
     scores = score(folder / "persist")
     found = compare_policies(scores, scores)
     assert set(found.table["difference"].to_pylist()) == {0.0}
-    assert found.table.num_rows == 2 * 7
+    assert found.table.num_rows == 2 * 8
+
+
+def test_failure_rates_are_over_each_policys_own_qualified_pairs(tmp_path: Path) -> None:
+    rollouts = small_evaluation("able", prompts=[Prompt.P0])
+    weak = [
+        replace(rollout, episode=replace(rollout.episode, policy_name="weak", rollout_id=f"w{number}"))
+        for number, rollout in enumerate(rollouts)
+    ]
+    # The weak policy cannot do the first base task from its first initial state: its 4 pairs leave D_Q.
+    assert weak[0].episode.success
+    weak[0] = replace(weak[0], episode=replace(weak[0].episode, success=False, success_step=None, end="horizon"))
+    sides = [score(write_dataset(tmp_path / name, part)) for name, part in (("able", rollouts), ("weak", weak))]
+    (row,) = (row for row in compare_policies(*sides).table.to_pylist() if row["measure"] == "FR")
+    # Able: 20 qualified pairs, of which 3 conflicts succeed. Weak: 16, of which 2 do.
+    assert (row["a"], row["b"], row["n"]) == (pytest.approx(17 / 20), pytest.approx(14 / 16), 20)
+    assert row["difference"] == pytest.approx(14 / 16 - 17 / 20)
+    # The policies differ in one base task alone, and swapping its sides changes the sign of the difference alone.
+    assert row["p"] == 1.0
+    assert [sides[0].table("overall")["FR"][0].as_py(), sides[1].table("overall")["FR"][0].as_py()] == [
+        row["a"],
+        row["b"],
+    ]
 
 
 def test_a_side_with_several_policies_is_refused(folder: Path) -> None:
@@ -79,4 +102,4 @@ def test_the_command_prints_both_sides(folder: Path) -> None:
     sides = (folder / "persist", folder / "stop")
     assert "A: persist, B: stop" in conflictvla("compare", *sides).stdout
     rows = json.loads(conflictvla("compare", *sides, "--json").stdout)
-    assert [row["measure"] for row in rows] == ["PCSR", "RGSR", "dSR", "TAR", "TS", "Early20_TS", "AMS"]
+    assert [row["measure"] for row in rows] == ["PCSR", "RGSR", "dSR", "FR", "TAR", "TS", "Early20_TS", "AMS"]

@@ -147,8 +147,9 @@ def test_the_page_has_its_parts(page: str) -> None:
 
 def test_every_plot_is_well_formed_and_names_itself(page: str) -> None:
     plots = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
-    # Three panels, four by level, three distributions, the curve, a map and a prompt panel a policy, two of the pair.
-    assert len(plots) == 3 + 4 + 3 + 1 + 2 + 2 + 2
+    # Three panels, four by family, four by level, three distributions, the curve, then two maps, two prompt panels and
+    # two of the pair.
+    assert len(plots) == 3 + 4 + 4 + 3 + 1 + 2 + 2 + 2
     for plot in plots:
         root = ElementTree.fromstring(plot)
         title = root.find("title")
@@ -274,11 +275,22 @@ def test_many_policies_have_a_legend_in_the_picture(tmp_path: Path) -> None:
     ]
 
 
+def test_few_base_tasks_are_said_to_be_few(page: str) -> None:
+    text = " ".join("".join(Elements(page).text).split())
+    assert "Fewer than ten base tasks: persist 3" in text
+
+
 def test_supplementary_tables_are_on_the_page_where_they_were_taken(folder: Path, page: str) -> None:
     assert 'id="further"' not in page
     with_them = render_report(score(folder, supplementary=True), folder)
     text = " ".join("".join(Elements(with_them).text).split())
-    for words in ("Supplementary measures", "Noise floor", "Behaviour of successful rollouts", "mean Cartesian jerk"):
+    for words in (
+        "Supplementary measures",
+        "Approach, contact and grasp",
+        "Noise floor",
+        "Behaviour of successful rollouts",
+        "mean Cartesian jerk",
+    ):
         assert words in text
 
 
@@ -292,8 +304,8 @@ def test_tables_are_written_in_four_formats_that_agree(scores: Scores, tmp_path:
     assert lines[0].split(",")[:4] == ['"policy"', '"prompt"', '"family"', '"PCSR"']
     assert len(lines) == table.num_rows + 1
     assert float(lines[1].split(",")[3]) == table["PCSR"][0].as_py()
-    assert "83.3 (11.6--100.0)" in (tmp_path / "tables/overall.tex").read_text()
-    assert "| 83.3 (11.6–100.0) |" in (tmp_path / "tables/overall.md").read_text()
+    assert "83.3 (2.6--100.0)" in (tmp_path / "tables/overall.tex").read_text()
+    assert "| 83.3 (2.6–100.0) |" in (tmp_path / "tables/overall.md").read_text()
 
 
 def test_figures_are_written_as_svg_and_png(scores: Scores, tmp_path: Path) -> None:
@@ -335,7 +347,7 @@ def test_the_command_writes_report_picture_tables_and_figures(folder: Path, tmp_
     done = conflictvla("report", folder, *arguments)
     assert done.returncode == 0, done.stderr
     assert 'id="further"' in places["report.html"].read_text(encoding="utf-8")
-    assert "tables  52 files" in " ".join(done.stdout.split(str(tmp_path) + "/"))
+    assert "tables  56 files" in " ".join(done.stdout.split(str(tmp_path) + "/"))
     assert (places["figures"] / "level-tar.png").is_file()
 
 

@@ -16,7 +16,9 @@ from conflictvla.eval.policies.policy import Array, Episode, Observation, Policy
 from conflictvla.eval.policies.premises import premises_hold
 from conflictvla.eval.policies.registry import load_policy
 from conflictvla.eval.provenance import installed_versions
-from conflictvla.eval.rollout import axis_angle, rollout_id, run_rollout
+from conflictvla.eval.rollout import rollout_id, run_rollout
+from conflictvla.eval.rollouts import read_rollouts
+from conflictvla.eval.rotations import axis_angle
 from conflictvla.eval.run import SHARDS, RunProgress, run_policy, with_references
 from conflictvla.toolkit.errors import InvalidInputError, NotFoundError, PolicyError
 from conflictvla.toolkit.prompts import PREMISE_CHECK, prompt_sha256
@@ -77,6 +79,7 @@ def test_a_frame_holds_the_state_before_its_action_and_the_action_as_executed(
     action = rollout.frames["action"]
     assert action.shape == (HORIZON, 7)
     assert np.abs(action).max() == 1.0  # clipped, though the policy said up to 3
+    assert rollout.episode.clipped_actions == (np.abs(action) == 1.0).any(axis=1).sum() > 0
     scene.reset(2)
     assert scene.state().sha256() == rollout.episode.settled_state_sha256
     for t in range(HORIZON):
@@ -153,6 +156,23 @@ def test_a_run_that_breaks_off_keeps_what_was_finished_and_goes_on_from_there(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["wave"]
     assert run.dataset == tmp_path / "wave"
     assert (tmp_path / "wave" / "meta" / "info.json").is_file()
+
+
+def test_clipped_actions_are_counted_and_warned_of(
+    scenes: ScenePool, short: tuple[Instance, ...], tmp_path: Path
+) -> None:
+    def gone_wild_under_conflict(seen: Observation) -> Array:
+        return np.full((2, 7), 0.5 if policy.episodes[-1].instance.case_id is None else -1.5)
+
+    policy, told = Wave(gone_wild_under_conflict), list[RunProgress]()
+    chosen = _p0(short)[:2]
+    run = run_policy(policy, chosen, tmp_path, init_states=[0], executor=InProcess(scenes), progress=told.append)
+    conflict = rollout_id(policy.info, chosen[1], 0, 0)
+    assert run.clipped == {conflict: HORIZON}
+    assert [state.clipped_actions for state in told] == [0, 0, HORIZON]
+    assert run.clipped_warning is not None
+    assert run.clipped_warning.startswith(f"{HORIZON} actions in 1 of 2 rollouts were outside [-1, 1]")
+    assert read_rollouts(tmp_path / "wave").column("clipped_actions").tolist() == [0, HORIZON]
 
 
 def test_an_unfinished_run_with_other_settings_is_not_continued(

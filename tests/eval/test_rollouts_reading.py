@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from conflictvla.builders.rollout_schema import EPISODE_COLUMNS, FRAME_FEATURES, Rollout
+from conflictvla.builders.rollout_schema import ADDED_COLUMNS, ADDED_FEATURES, EPISODE_COLUMNS, FRAME_FEATURES, Rollout
 from conflictvla.eval.rollouts import SCORED_FEATURES, find_datasets, read_rollouts, read_rollouts_by_policy
 from conflictvla.toolkit.errors import DatasetError
 from conflictvla.toolkit.records import Arm
@@ -224,10 +224,29 @@ def test_a_missing_part(dataset: Path, part: str) -> None:
     assert f"{part}: holds no parquet file" in refusal(dataset)
 
 
-@pytest.mark.parametrize("name", ["length", *EPISODE_COLUMNS])
+@pytest.mark.parametrize("name", ["length", *(name for name in EPISODE_COLUMNS if name not in ADDED_COLUMNS)])
 def test_a_missing_episode_column(dataset: Path, name: str) -> None:
     write_parquet(dataset / EPISODES, pq.read_table(dataset / EPISODES).drop_columns([name]))
     assert f"{EPISODES}: column '{name}' is missing" in refusal(dataset)
+
+
+def test_a_recording_of_schema_1_0_is_read_without_what_came_later(dataset: Path) -> None:
+    before = read_rollouts(dataset)
+    write_parquet(dataset / EPISODES, pq.read_table(dataset / EPISODES).drop_columns(list(ADDED_COLUMNS)))
+    write_parquet(dataset / DATA, pq.read_table(dataset / DATA).drop_columns(list(ADDED_FEATURES)))
+    change_column(dataset / EPISODES, "schema_version", lambda versions: ["1.0" for _ in versions])
+    read = read_rollouts(dataset, optional=ADDED_FEATURES)
+    assert list(read.frames) == list(SCORED_FEATURES)
+    assert read.episodes.column_names == list(EPISODE_COLUMNS)
+    for name in ADDED_COLUMNS:
+        assert read.episodes[name].null_count == 2
+    change_column(dataset / EPISODES, "schema_version", lambda _: before.column("schema_version").tolist())
+    assert read_rollouts(dataset).digests(SCORED_FEATURES) == before.digests(SCORED_FEATURES)
+
+
+def test_objects_without_their_final_places(dataset: Path) -> None:
+    write_parquet(dataset / EPISODES, pq.read_table(dataset / EPISODES).drop_columns(["final_object_pos_m"]))
+    assert "field 'final_object_pos_m': 'None' contradicts the field 'objects'" in refusal(dataset)
 
 
 @pytest.mark.parametrize("name", ["episode_index", "frame_index", *SCORED_FEATURES])
@@ -320,6 +339,10 @@ def test_an_empty_episode_field(dataset: Path, name: str) -> None:
         ("case_id", 0, "c", "contradicts the field 'arm'"),
         ("horizon", 0, 5, "is more than the horizon"),
         ("targets", 0, ["a", "b", "c", "d", "e"], "names more than 4 targets"),
+        ("objects", 0, [f"mug_{k}" for k in range(11)], "names more than 10 objects"),
+        ("fixtures", 1, list("abcde"), "names more than 4 fixtures"),
+        ("final_object_pos_m", 0, [0.0] * 29, "does not hold 30 numbers"),
+        ("final_gripper_contact", 1, [float("nan")] * 14, "is not finite"),
         ("schema_version", 0, "2.0", "is not 1.x"),
         ("final_eef_pos_m", 1, [0.0, 0.0], "does not hold the positions after the last action"),
         ("final_target_pos_m", 1, [], "does not hold the positions after the last action"),

@@ -14,6 +14,7 @@ from conflictvla.eval.statistics import (
     false_discovery,
     generator,
     mcnemar,
+    ratio_difference,
     selectivity,
     sign_flip_p,
 )
@@ -24,7 +25,7 @@ def test_an_interval_resamples_clusters_and_not_pairs() -> None:
     values = np.repeat([0.0, 1.0], 100)
     clusters = np.repeat([0, 1], 100)
     (interval,) = cluster_intervals([mean_of_defined(values)], clusters, generator())
-    assert (interval.value, interval.low, interval.high) == (0.5, 0.0, 1.0)
+    assert [interval.value, interval.low, interval.high] == pytest.approx([0.5, 0.0, 1.0], abs=1e-9)
 
 
 def test_an_interval_agrees_with_scipy_where_each_pair_is_its_own_cluster() -> None:
@@ -74,14 +75,29 @@ def test_resamples_without_a_qualified_pair_are_left_out() -> None:
     assert 0.7 < interval.high < 0.9
 
 
-def test_few_base_tasks_have_a_t_interval_within_the_range() -> None:
-    # Sums 1 and 3 of 4 pairs each: ratio 0.5, residuals -1 and 1, s = sqrt(2 * 2) / 8 = 0.25, t(1) = 12.706.
+def test_few_base_tasks_have_a_t_interval_of_the_logit() -> None:
+    # Sums 1 and 3 of 4 pairs each: ratio 0.5, residuals -1 and 1, s = sqrt(2 * 2) / 8 = 0.25, t(1) = 12.7062.
     values = np.array([1.0, 0, 0, 0, 1, 1, 1, 0])
     clusters = np.repeat([0, 1], 4)
-    (unbounded,) = cluster_intervals([mean_of_defined(values, -10, 10)], clusters, generator())
-    assert [unbounded.low, unbounded.high] == pytest.approx([0.5 - 12.7062 * 0.25, 0.5 + 12.7062 * 0.25])
+    # The place of 0.5 between -10 and 10 is 0.525, q = 0.52475 with logit 0.099082 and q (1 - q) = 0.249387.
+    (wide,) = cluster_intervals([mean_of_defined(values, -10, 10)], clusters, generator())
+    reach = 0.99 * 12.7062 * 0.25 / (20 * 0.249387)
+    ends = [20 * (1 / (1 + math.exp(-0.099082 - side * reach)) - 0.005) / 0.99 - 10 for side in (-1, 1)]
+    assert [wide.low, wide.high] == pytest.approx(ends, abs=1e-4)
     (interval,) = cluster_intervals([mean_of_defined(values)], clusters, generator())
-    assert (interval.low, interval.high) == (0.0, 1.0)
+    assert [interval.low, interval.high] == pytest.approx([0.0, 1.0], abs=1e-5)
+
+
+def test_near_the_end_of_the_range_a_small_spread_stays_small() -> None:
+    values = np.array([0.999999, 0.999999, 1.0, 1.0])
+    (interval,) = cluster_intervals([mean_of_defined(values)], np.array([0, 0, 1, 1]), generator())
+    assert 0.9999 < interval.low < interval.high <= 1.0
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_base_tasks_at_one_end_of_the_range_have_no_width(value: float) -> None:
+    (interval,) = cluster_intervals([mean_of_defined(np.full(6, value))], np.repeat([0, 1, 2], 2), generator())
+    assert (interval.value, interval.low, interval.high) == (value, value, value)
 
 
 def test_ten_base_tasks_have_a_bootstrap_with_expanded_percentiles() -> None:
@@ -177,3 +193,31 @@ def test_selectivity_tells_premise_sensitivity_from_disruption() -> None:
     # P1 stops conflict rollouts only: wholly selective. P1 stops everything: not selective.
     assert selectivity(ones, ones, ones, zeros).mean() == -1.0
     assert selectivity(ones, ones, zeros, zeros).mean() == 0.0
+
+
+@pytest.mark.parametrize("tasks", [5, 12])
+def test_a_difference_of_means_is_a_mean_of_differences(tasks: int) -> None:
+    rng = np.random.default_rng(2)
+    first, second = rng.random((2, tasks * 6))
+    clusters = np.repeat(np.arange(tasks), 6)
+    sides = (mean_of_defined(first), mean_of_defined(second))
+    interval, p = ratio_difference(*sides, clusters, generator())
+    (expected,) = cluster_intervals([mean_of_defined(second - first, -1.0)], clusters, generator())
+    assert (interval.value, interval.low, interval.high) == pytest.approx((expected.value, expected.low, expected.high))
+    assert p == sign_flip_p(second - first, clusters, generator())
+
+
+def test_swapped_failure_rates_by_hand() -> None:
+    # Two base tasks with 4 pairs each. One policy fails 1 of 2 and 2 of 4, the other 4 of 4 and 1 of 1.
+    first = Ratio(numerator=np.array([1.0, 0, 0, 0, 1, 1, 0, 0]), denominator=np.array([1.0, 1, 0, 0, 1, 1, 1, 1]))
+    second = Ratio(numerator=np.array([1.0, 1, 1, 1, 1, 0, 0, 0]), denominator=np.array([1.0, 1, 1, 1, 1, 0, 0, 0]))
+    interval, p = ratio_difference(first, second, np.repeat([0, 1], 4), generator())
+    assert interval.value == 0.5
+    # Swapping one base task gives 6 of 8 against 2 of 3, in either order: less than 1 against 1 of 2.
+    assert p == 0.5
+
+
+def test_a_rate_that_is_undefined_has_no_difference() -> None:
+    nothing = Ratio(numerator=np.zeros(4), denominator=np.zeros(4))
+    interval, p = ratio_difference(nothing, mean_of_defined(np.ones(4)), np.array([0, 0, 1, 1]), generator())
+    assert all(np.isnan([interval.value, interval.low, interval.high, p]))

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import re
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
 from hypothesis import given
@@ -95,13 +100,79 @@ def test_json_is_compact_sorted_and_leaves_out_what_is_absent() -> None:
         '{"steps":[{"verb":"open","object":{"adjective":"red"}}]}',
         '{"steps":[{"verb":"put","object":{"noun":"bowl"}}]}',
         '{"steps":[{"verb":"open","object":"bowl"}]}',
+        '{"steps":[{"verb":"open","object":{"noun":7}}]}',
+        '{"steps":[{"verb":"open","object":{"noun":["drawer"]}}]}',
+        '{"steps":[{"verb":"open","object":{"noun":"drawer","count":true}}]}',
+        '{"steps":[{"verb":"open","object":{"noun":"drawer","claims":{"relation":"on"}}}]}',
+        '{"steps":[{"verb":"open","object":{"noun":"drawer","colour":"red"}}]}',
+        '{"steps":{"verb":"open"}}',
+        '{"steps":[{"verb":["open"],"object":{"noun":"drawer"}}]}',
+        '{"steps":' + "[" * 100_000,
     ],
+    ids=lambda text: text[:60],
 )
 def test_text_that_is_no_plan_is_refused_in_one_line(text: str) -> None:
     with pytest.raises(InvalidInputError, match="not a plan") as error:
         Plan.from_json(text)
 
     assert "\n" not in str(error.value)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 2) | st.floats(allow_nan=False) | WORDS | st.just(""),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(WORDS | st.just("noun"), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+def _places(value: Any, at: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Ways to everything inside a JSON value."""
+    yield at
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from _places(inner, (*at, key))
+
+
+def _with(value: Any, at: tuple[str | int, ...], other: Any) -> Any:
+    if not at:
+        return other
+    changed = copy.copy(value)
+    changed[at[0]] = _with(value[at[0]], at[1:], other)
+    return changed
+
+
+def _is_typed(value: object) -> bool:
+    """Whether every field of a plan holds what its annotation says."""
+    if not is_dataclass(value):
+        return False
+    hints = get_type_hints(type(value))
+    for field in fields(value):
+        found, hint = getattr(value, field.name), hints[field.name]
+        items = found if get_origin(hint) is tuple else (found,)
+        kinds = get_args(hint)[:1] if get_origin(hint) is tuple else get_args(hint) or (hint,)
+        if not isinstance(items, tuple) or any(type(item) not in kinds for item in items):
+            return False
+        if not all(_is_typed(item) for item in items if is_dataclass(item)):
+            return False
+    return True
+
+
+@given(PLANS, JSON, st.data())
+def test_a_plan_with_any_part_replaced_is_refused_or_a_plan(drawn: Plan, other: Any, data: st.DataObject) -> None:
+    content = json.loads(drawn.to_json())
+    text = json.dumps(_with(content, data.draw(st.sampled_from(list(_places(content)))), other))
+    try:
+        read = Plan.from_json(text)
+    except InvalidInputError:
+        return
+    assert _is_typed(read)
+    assert Plan.from_json(read.to_json()) == read
+
+
+@given(st.text() | JSON.map(json.dumps))
+def test_any_text_is_refused_in_one_line(text: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"^not a plan") as error:
+        Plan.from_json(text)
+    assert len(str(error.value).splitlines()) == 1
 
 
 @pytest.mark.parametrize(("relation", "count"), [(Relation.ON, 0), (Relation.ON, 2), (Relation.BETWEEN, 1)])

@@ -31,7 +31,7 @@ NO_OP = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0])
 SCENE_SEED = 0
 """Seed under which LIBERO draws the fixture poses when a scene is built; released cases were proven under it."""
 
-STATE_SPEC = mujoco.mjtState.mjSTATE_FULLPHYSICS
+STATE_SPEC = int(mujoco.mjtState.mjSTATE_FULLPHYSICS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +67,7 @@ class Scene:
         task: The base task.
         model: MuJoCo's ``MjModel``; treat it as read-only.
         data: MuJoCo's ``MjData`` of the present state; treat it as read-only.
+        hand: Number of the body whose orientation observations give.
         libero: LIBERO's environment object, for its names, regions and predicates. Never step or reset it.
         scene_sha256: Hash of the model's XML (without paths) and of the fixture poses.
     """
@@ -79,7 +80,9 @@ class Scene:
         # Nothing here reads MuJoCo's force sensors, and they cost a tenth of a step.
         self.model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_SENSOR
         self.arm = _arm_indices(self.libero)
+        self.hand = int(self.model.body(self.libero.robots[0].robot_model.eef_name).id)
         self._controller = PoseController(self.model, self.data, self.arm, _gains(self.libero))
+        self._physics_size = mujoco.mj_stateSize(self.model, STATE_SPEC)
         self._substeps = round(1.0 / CONTROL_HZ / self.model.opt.timestep)
         self._initial_states = initial_states(task)
         self._model_at_reset = tuple(np.array(part) for part in _mutable_model(self.model))
@@ -150,7 +153,7 @@ class Scene:
 
     def physics(self) -> Array:
         """MuJoCo's full physics state now (time, positions, velocities, activations), shape (n,)."""
-        physics = np.empty(mujoco.mj_stateSize(self.model, STATE_SPEC))
+        physics = np.empty(self._physics_size)
         mujoco.mj_getState(self.model, self.data, physics, STATE_SPEC)
         return physics
 
@@ -173,7 +176,7 @@ class Scene:
 
     def grip_quat_wxyz(self) -> Array:
         """Orientation of the hand, as observations report it: a unit quaternion, shape (4,)."""
-        return np.array(self.data.body(self.libero.robots[0].robot_model.eef_name).xquat)
+        return np.array(self.data.xquat[self.hand])
 
     def joint_pos_rad(self) -> Array:
         """Arm joint angles, shape (7,)."""
