@@ -18,9 +18,9 @@ from ...toolkit.simulation.targets import (
     opening_direction,
     target_positions,
 )
-from .clearance import free_way
+from .clearance import free_way, in_the_way
 from .fixtures import press, pull, turn, way_out
-from .grasping import ACROSS, ALONG, DOWN, GRIPPER_WIDTH_M, Grasp, Hold, choose_grasp
+from .grasping import ACROSS, ALONG, DOWN, GRIPPER_WIDTH_M, Grasp, Hold, choose_grasp, grasp_pose
 from .motion import OPEN, Array, Motion, Pose, reach, stay
 from .skills import LEVEL, LOWERING_M, insert, pick, place, tow, underside
 
@@ -44,6 +44,9 @@ SIDE_GAP_M = 0.006
 
 FIXTURE_ABOVE_M = 0.3
 """Height above a fixture's origin at which a hand that was sent there waits."""
+
+SPOT_SHARE = 0.6
+"""How far out in a region of the table, of its half sizes, a thing may be put down."""
 
 UP = np.array([0.0, 0.0, 1.0])
 
@@ -145,7 +148,10 @@ def _bring(scene: Scene, relation: str, subject: str, place_name: str, *, empty:
         yield from pull(scene, handle_name(place_name), empty=empty)
     if relation == "in" and _is_drawer(scene, place_name):
         lean_rad = float(LEAN_RAD)
-    middle, beside = _destination(scene, relation, place_name), _beside_others(scene, relation, subject, place_name)
+    middle = _destination(scene, relation, place_name)
+    beside = _beside_others(scene, relation, subject, place_name)
+    if _is_on_table(scene, place_name):
+        beside = _free_spot(scene, subject, place_name, middle())
 
     def destination() -> Array:
         return np.asarray(middle() + beside)
@@ -187,6 +193,20 @@ def _beside_others(scene: Scene, relation: str, subject: str, place_name: str) -
     low, high = body_box(scene, f"{subject}_main")
     narrow = int(np.argmin((high - low)[:2]))
     return np.asarray(np.eye(3)[narrow] * rank * ((high - low)[narrow] + SIDE_GAP_M))
+
+
+def _is_on_table(scene: Scene, place_name: str) -> bool:
+    """Whether a place is a part of the table, and not of a fixture or an object."""
+    site = scene.libero.object_sites_dict.get(place_name)
+    return site is not None and scene.libero.get_object(site.parent_name) is None
+
+
+def _free_spot(scene: Scene, subject: str, region: str, middle: Array) -> Array:
+    """Offset, in m, shape (3,), from the middle of a region of the table to where the hand meets the least."""
+    half = SPOT_SHARE * np.array(scene.libero.object_sites_dict[region].size[:2])
+    spots = [np.array([x * half[0], y * half[1], 0.0]) for x, y in ((0, 0), (0, 1), (0, -1), (1, 0), (-1, 0))]
+    pose = grasp_pose(scene, subject, choose_grasp(scene, subject)).moved(middle - underside(scene, subject))
+    return min(spots, key=lambda spot: in_the_way(scene, pose.moved(spot), OPEN, subject))
 
 
 def _fit(scene: Scene, subject: str, grasp: Grasp, relation: str, place_name: str) -> tuple[Array | None, float]:
@@ -242,8 +262,7 @@ def _is_drawer(scene: Scene, region: str) -> bool:
 
 
 def _is_dish_on_table(scene: Scene, subject: str, region: str) -> bool:
-    site = scene.libero.object_sites_dict.get(region)
-    if site is None or scene.libero.get_object(site.parent_name) is not None:
+    if not _is_on_table(scene, region):
         return False
     low, high = body_box(scene, f"{subject}_main")
     return bool((high - low)[2] <= DISH_HEIGHT_M and (high - low)[:2].min() > GRIPPER_WIDTH_M)
