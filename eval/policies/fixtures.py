@@ -20,6 +20,7 @@ from .motion import (
     Motion,
     Pose,
     action_toward,
+    go,
     reach,
     rotated,
     shift,
@@ -65,7 +66,7 @@ def pull(scene: Scene, handle: str, *, empty: bool) -> Motion:
     gripper = OPEN if empty else CLOSED
     yield from stay(scene, gripper)
     pulled = before(float(np.ptp(scene.model.jnt_range[joint])) - abs(scene.data.qpos[scene.model.jnt_qposadr[joint]]))
-    yield from reach(scene, lambda: pulled, gripper)
+    yield from go(scene, pulled, gripper)
     yield from stay(scene, OPEN)
     yield from shift(scene, outward * PULL_RUN_UP_M / 2.0)
     yield from shift(scene, [0.0, 0.0, HOVER_M])

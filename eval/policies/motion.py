@@ -141,6 +141,11 @@ def reach(
         yield action_toward(scene, goal, gripper, speed)
 
 
+def go(scene: Scene, pose: Pose, gripper: float, *, within_m: float = ARRIVED_M, speed: float = TOP_SPEED) -> Motion:
+    """Move to a pose that stays where it is; otherwise as ``reach``."""
+    yield from reach(scene, lambda: pose, gripper, within_m=within_m, speed=speed)
+
+
 def shift(
     scene: Scene,
     offset_m: npt.ArrayLike,
@@ -150,8 +155,7 @@ def shift(
     speed: float = TOP_SPEED,
 ) -> Motion:
     """Move by an offset, in m, shape (3,), without turning."""
-    goal = present_pose(scene).moved(offset_m)
-    yield from reach(scene, lambda: goal, gripper, within_m=within_m, speed=speed)
+    yield from go(scene, present_pose(scene).moved(offset_m), gripper, within_m=within_m, speed=speed)
 
 
 def stay(scene: Scene, gripper: float, steps: int = FINGER_STEPS) -> Motion:

@@ -26,6 +26,7 @@ from .motion import (
     Motion,
     Pose,
     action_toward,
+    go,
     present_pose,
     reach,
     shift,
@@ -176,7 +177,7 @@ def _over(scene: Scene, name: str, end: Pose, gripper: float, *, carried: bool =
     """Where something stands in the straight way to a pose, go over it as far as above that pose."""
     for point in way_over(scene, present_pose(scene), end, name, carried=carried):
         pose = Pose(position_m=point, approach=end.approach, fingers=end.fingers)
-        yield from reach(scene, lambda pose=pose: pose, gripper, within_m=PASSED_M)  # type: ignore[misc]
+        yield from go(scene, pose, gripper, within_m=PASSED_M)
 
 
 def _while_held(scene: Scene, name: str, motion: Motion) -> Motion:
