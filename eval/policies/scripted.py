@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.metadata
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 
@@ -36,7 +37,6 @@ SETTINGS: dict[str, str | int | float | bool] = {
 }
 """The constants of the skills that change behaviour the most, recorded with every rollout."""
 
-
 HESITATION = 0.5
 """Share of its speed that a hesitating agent keeps."""
 
@@ -51,10 +51,6 @@ ARM = slice(0, 6)
 """The components of an action that move the arm; the last is the gripper's."""
 
 
-def _info(name: str) -> PolicyInfo:
-    return PolicyInfo(name=name, revision=importlib.metadata.version("conflictvla"), settings=SETTINGS)
-
-
 class Persist:
     """Pursues the base task's reference goal, whatever the instruction says.
 
@@ -62,10 +58,15 @@ class Persist:
         premises_hold: Whether the premises of an episode's instruction hold; this agent never asks.
     """
 
-    name = "persist"
+    name: ClassVar[str] = "persist"
+    own_settings: ClassVar[dict[str, float]] = {}
 
     def __init__(self, *, premises_hold: Callable[[Episode], bool] = premises_of_instruction_hold) -> None:
-        self.info = _info(self.name)
+        self.info = PolicyInfo(
+            name=self.name,
+            revision=importlib.metadata.version("conflictvla"),
+            settings={**SETTINGS, **self.own_settings},
+        )
         self._premises_hold = premises_hold
         self._motion: Motion = iter(())
 
@@ -123,6 +124,7 @@ class Hesitate(Persist):
     """
 
     name = "hesitate"
+    own_settings: ClassVar[dict[str, float]] = {"hesitation": HESITATION}
 
     def _respond(self, episode: Episode) -> Motion:
         motion = pursue(episode.scene)
@@ -137,6 +139,7 @@ class DetectLate(Persist):
     """
 
     name = "detect_late"
+    own_settings: ClassVar[dict[str, float]] = {"least_steps": LEAST_STEPS, "half_way": HALF_WAY}
 
     def _respond(self, episode: Episode) -> Motion:
         motion = pursue(episode.scene)
@@ -164,6 +167,7 @@ class Noisy(Persist):
     """
 
     name = "noisy"
+    own_settings: ClassVar[dict[str, float]] = {"noise": NOISE}
 
     def _respond(self, episode: Episode) -> Motion:
         words = f"{episode.seed}/{episode.init_state}/{episode.instance.instance_id}".encode()

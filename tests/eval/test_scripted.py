@@ -114,6 +114,7 @@ def test_agents_are_policies_with_a_name_and_settings(name: str) -> None:
     assert isinstance(policy, Policy)
     assert policy.info.name == name
     assert policy.info.settings["hover_m"] == 0.08
+    assert ("noise" in policy.info.settings) == (name == "noisy")
 
 
 def test_goal_without_a_skill_is_refused_when_the_episode_begins() -> None:
