@@ -6,6 +6,7 @@ itself, and it draws nothing at random, so equal states give equal actions.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -17,7 +18,7 @@ from ...toolkit.simulation.scene import Scene
 Array = npt.NDArray[np.float64]
 Motion = Iterator[Array]
 
-OPEN, CLOSED = -1.0, 1.0
+OPEN, CLOSED, HALF_OPEN = -1.0, 1.0, 0.0
 METRES_PER_UNIT, RADIANS_PER_UNIT = 0.05, 0.5
 
 TOP_SPEED = 0.75
@@ -35,8 +36,15 @@ ARRIVED_M, PASSED_M = 0.008, 0.03
 TURN_WEIGHT_M = 0.1
 """How many metres off a radian of wrong orientation counts."""
 
-STALL_STEPS, STALL_M = 8, 0.001
-"""A hand that came no nearer by so much in so many steps has met something, and gives up on the rest of the way."""
+STALL_STEPS, STALL_M, STILL_M = 8, 0.001, 0.006
+"""A hand that came no nearer by so much in so many steps, and in them hardly moved, has met something; it gives up on
+the rest of the way."""
+
+PATIENCE_STEPS = 24
+"""So does one that came no nearer for so long, however it moved."""
+
+HALF_OPEN_STEPS = 4
+"""Control steps in which fingers that close come half of their way; ``HALF_OPEN`` then holds them there."""
 
 FINGER_STEPS = 10
 """Control steps that the fingers are given to close or open."""
@@ -119,14 +127,23 @@ def reach(
         speed: Largest translation component of an action.
     """
     nearest, since = np.inf, 0
-    while since < STALL_STEPS:
+    recent: deque[Array] = deque(maxlen=STALL_STEPS)
+    while since < PATIENCE_STEPS:
         goal = pose()
         off = float(np.linalg.norm(goal.position_m - scene.grip_pos()))
         off += TURN_WEIGHT_M * float(np.linalg.norm(_turn_left(scene, goal)))
         if off < within_m:
             return
         nearest, since = (off, 0) if off < nearest - STALL_M else (nearest, since + 1)
+        if since >= STALL_STEPS and np.linalg.norm(scene.grip_pos() - recent[0]) < STILL_M:
+            return
+        recent.append(scene.grip_pos())
         yield action_toward(scene, goal, gripper, speed)
+
+
+def go(scene: Scene, pose: Pose, gripper: float, *, within_m: float = ARRIVED_M, speed: float = TOP_SPEED) -> Motion:
+    """Move to a pose that stays where it is; otherwise as ``reach``."""
+    yield from reach(scene, lambda: pose, gripper, within_m=within_m, speed=speed)
 
 
 def shift(
@@ -138,8 +155,7 @@ def shift(
     speed: float = TOP_SPEED,
 ) -> Motion:
     """Move by an offset, in m, shape (3,), without turning."""
-    goal = present_pose(scene).moved(offset_m)
-    yield from reach(scene, lambda: goal, gripper, within_m=within_m, speed=speed)
+    yield from go(scene, present_pose(scene).moved(offset_m), gripper, within_m=within_m, speed=speed)
 
 
 def stay(scene: Scene, gripper: float, steps: int = FINGER_STEPS) -> Motion:

@@ -8,7 +8,7 @@ from ...toolkit.errors import InvalidInputError, NotFoundError, choices
 from .policy import Policy
 
 SCRIPTED = ("persist", "refuse", "fail_persist")
-"""Names of the scripted agents."""
+"""Names of the scripted agents of the demonstration; ``scripted.AGENTS`` has more."""
 
 
 def load_policy(spec: str) -> Policy:
@@ -22,10 +22,11 @@ def load_policy(spec: str) -> Policy:
         return _own(spec)
     from . import scripted
 
-    agents = {"persist": scripted.Persist, "refuse": scripted.Refuse, "fail_persist": scripted.FailPersist}
-    if spec not in agents:
-        raise NotFoundError(f"no policy '{spec}': {choices(spec, sorted(agents))}, or your own as module:Class")
-    return agents[spec]()
+    if spec not in scripted.AGENTS:
+        raise NotFoundError(
+            f"no policy '{spec}': {choices(spec, sorted(scripted.AGENTS))}, or your own as module:Class"
+        )
+    return scripted.AGENTS[spec]()
 
 
 def _own(spec: str) -> Policy:

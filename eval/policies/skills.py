@@ -1,4 +1,4 @@
-"""Motion skills of the scripted agents: pick, place, pull a drawer, turn a knob, tow a dish.
+"""Motion skills of the scripted agents for objects: pick, place, insert, tow a dish.
 
 Every skill takes ``empty``: an empty hand goes the same way, but never closes, and stops short of moving what it
 reaches for.
@@ -11,10 +11,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ...toolkit.simulation.scene import Scene
-from ...toolkit.simulation.targets import body_box, moving_joint, opening_direction, target_positions
+from ...toolkit.simulation.targets import body_box, target_positions
+from .clearance import way_over
+from .grasping import ACROSS, DOWN, FINGERTIP_M, Grasp, grasp_pose, handle_grasp_pose
 from .motion import (
     ARRIVED_M,
     CLOSED,
+    HALF_OPEN,
+    HALF_OPEN_STEPS,
     OPEN,
     PASSED_M,
     TOUCH_SPEED,
@@ -22,21 +26,12 @@ from .motion import (
     Motion,
     Pose,
     action_toward,
+    go,
     present_pose,
     reach,
-    rotated,
     shift,
     stay,
 )
-
-GRIPPER_WIDTH_M = 0.07
-"""Widest thing that the hand takes between its fingers; anything wider is taken by its rim."""
-
-GRASP_DEPTH_M, RIM_DEPTH_M, RIM_INSET_M = 0.025, 0.027, 0.009
-"""How far below the top of a thing, or of its rim, the fingertips close, and how far in from the outermost point."""
-
-FINGERTIP_M = 0.01
-"""How far the fingertips reach past the site between them."""
 
 HOVER_M = 0.08
 """Height above a grasp from which the hand comes down straight, and to which it lifts."""
@@ -50,23 +45,14 @@ LOWERING_M = 0.07
 SLIPPED_M = 0.04
 """A thing that has moved this far in the hand has slipped from it."""
 
-LEANING_AZIMUTH_RAD = np.radians(20.0)
-"""Where on the rim a leaning hand takes hold: past the far side, so that its width misses the neighbours."""
-
 LEANING_HOVER_M = 0.16
 """How far back along its approach a leaning hand lines up, to come in under what hangs over the object."""
 
 SIDESTEP_M = 0.13
 """How far an object is brought out from under what hangs over it, before it is lifted."""
 
-PULL_TILT_RAD, PULL_RUN_UP_M = np.radians(75.0), 0.12
-"""How far from straight down the fingers point at a handle, and how far in front of it the hand lines up."""
-
-TURN_TILT_RAD = np.radians(25.0)
-"""How far the hand leans away from the robot over a knob, which stands too near for an upright hand."""
-
-TURN_RAD, TURN_LEAD_RAD, TURN_STEPS = 0.8, 0.5, 60
-"""How far a knob is turned, how far ahead of it the hand is sent, and for how long at most."""
+INSERT_RISE_M, INSERT_RUN_UP_M, INSERT_SPEED = 0.015, 0.1, 0.4
+"""Inserting: gap kept under the thing, how far in front of the opening it is lined up, and the speed going in."""
 
 TOW_AHEAD_M, TOW_LEAD_M, TOW_SHORT_M, TOW_LOST_M = 0.02, 0.03, 0.018, 0.08
 TOW_PRESS_M = 0.004
@@ -77,81 +63,121 @@ stand the fingertips are sent, lest they slip over the rim."""
 TOW_SPEED = 0.4
 """Largest translation component of an empty hand that tows nothing: about the pace of one that does."""
 
-DOWN, ACROSS, ALONG = np.array([0.0, 0.0, -1.0]), np.array([0.0, 1.0, 0.0]), np.array([1.0, 0.0, 0.0])
-"""The hand's approach from above, and the two ways in which its fingers may then open."""
-
 LEVEL = np.array([1.0, 1.0, 0.0])
 """Keeps the part of a vector that lies in the plane of the table."""
 
 
-def grasp_pose(scene: Scene, name: str, lean_rad: float = 0.0) -> Pose:
-    """How to take an object from above: between the fingers where it is narrow enough, else by its rim.
-
-    Args:
-        scene: The scene.
-        name: The object.
-        lean_rad: How far the hand leans outward over the rim, to keep clear of what hangs over the object.
-    """
-    low, high = body_box(scene, f"{name}_main")
-    width, middle = high - low, 0.5 * (low + high)
-    if width[:2].min() <= GRIPPER_WIDTH_M:
-        height = max(high[2] - GRASP_DEPTH_M, low[2] + FINGERTIP_M)
-        fingers = ALONG if width[0] < width[1] and width[1] > GRIPPER_WIDTH_M else ACROSS
-        return Pose(position_m=np.array([middle[0], middle[1], height]), approach=DOWN, fingers=fingers)
-    outward = rotated(ACROSS, -DOWN, LEANING_AZIMUTH_RAD) if lean_rad else ACROSS
-    rim = middle + outward * (0.5 * width[1] - RIM_INSET_M)
-    upright = Pose(position_m=np.array([rim[0], rim[1], high[2] - RIM_DEPTH_M]), approach=DOWN, fingers=outward)
-    return upright.turned(np.cross(DOWN, outward), -lean_rad)
-
-
-def pick(scene: Scene, name: str, *, empty: bool, lean_rad: float = 0.0) -> Motion:
+def pick(scene: Scene, name: str, grasp: Grasp, *, empty: bool) -> Motion:
     """Take an object from above and lift it."""
 
-    def grasp(back_m: float) -> Pose:
-        pose = grasp_pose(scene, name, lean_rad)
-        return pose.moved(-back_m * pose.approach)
+    def back(distance_m: float) -> Pose:
+        pose = grasp_pose(scene, name, grasp)
+        return pose.moved(-distance_m * pose.approach)
 
-    if lean_rad:
-        yield from reach(scene, lambda: grasp(LEANING_HOVER_M), OPEN, within_m=PASSED_M)
-    yield from reach(scene, lambda: grasp(HOVER_M), OPEN)
-    yield from reach(scene, lambda: grasp(0.0), OPEN, speed=TOUCH_SPEED)
-    gripper = OPEN if empty else CLOSED
+    opening = grasp.opening
+    yield from _over(scene, name, back(LEANING_HOVER_M if grasp.lean_rad else HOVER_M), OPEN)
+    if grasp.lean_rad:
+        yield from reach(scene, lambda: back(LEANING_HOVER_M), opening, within_m=PASSED_M)
+    yield from reach(scene, lambda: back(HOVER_M), OPEN)
+    if opening == HALF_OPEN:
+        yield from stay(scene, CLOSED, HALF_OPEN_STEPS)
+    yield from reach(scene, lambda: back(0.0), opening, speed=TOUCH_SPEED)
+    gripper = opening if empty else CLOSED
     yield from stay(scene, gripper)
-    if lean_rad:
+    if grasp.lean_rad:
         # What hangs over the object is in the way of lifting it straight: bring it out from under first.
-        aside = grasp(0.0).fingers * [SIDESTEP_M, SIDESTEP_M, 0.0] + [0.0, 0.0, CLEARANCE_M]
+        aside = back(0.0).fingers * [SIDESTEP_M, SIDESTEP_M, 0.0] + [0.0, 0.0, CLEARANCE_M]
         yield from shift(scene, aside, gripper)
     yield from shift(scene, [0.0, 0.0, HOVER_M], gripper)
 
 
-def place(scene: Scene, name: str, destination: Callable[[], Array], *, empty: bool) -> Motion:
+def place(
+    scene: Scene,
+    name: str,
+    grasp: Grasp,
+    destination: Callable[[], Array],
+    *,
+    empty: bool,
+    fingers: Array | None = None,
+    lowering_m: float = LOWERING_M,
+) -> Motion:
     """Carry an object over a destination, lower it until something stops it, let go and withdraw.
 
     Args:
         scene: The scene.
         name: The object in hand.
+        grasp: How it was taken.
         destination: Where the object's underside should come to lie at the highest, in m, shape (3,); asked before
             every step.
         empty: The hand holds nothing, and goes where it would if it did.
+        fingers: How the hand should be turned there; by default as it is.
+        lowering_m: How far below the destination it is lowered if nothing stops it earlier.
     """
     held = present_pose(scene)
-    carried = grasp_pose(scene, name).position_m - underside(scene, name)
+    carried = grasp_pose(scene, name, grasp).position_m - underside(scene, name)
+    turned = held.fingers if fingers is None else fingers
 
     def over(height_m: float) -> Pose:
         offset = carried if empty else scene.grip_pos() - underside(scene, name)
         position = destination() + offset + np.array([0.0, 0.0, height_m])
-        return Pose(position_m=position, approach=held.approach, fingers=held.fingers)
+        return Pose(position_m=position, approach=held.approach, fingers=turned)
 
     def carry(gripper: float) -> Motion:
         rise_m = max(over(CLEARANCE_M).position_m[2] - scene.grip_pos()[2], 0.0)
         yield from shift(scene, [0.0, 0.0, rise_m], gripper)
+        yield from _over(scene, name, over(CLEARANCE_M), gripper, carried=not empty)
         yield from reach(scene, lambda: over(CLEARANCE_M), gripper)
         if not empty:
-            yield from reach(scene, lambda: over(-LOWERING_M), gripper)
+            yield from reach(scene, lambda: over(-lowering_m), gripper)
 
-    yield from carry(OPEN) if empty else _while_held(scene, name, carry(CLOSED))
+    yield from carry(grasp.opening) if empty else _while_held(scene, name, carry(CLOSED))
     yield from stay(scene, OPEN)
     yield from shift(scene, [0.0, 0.0, HOVER_M])
+
+
+def insert(scene: Scene, name: str, outward: Array, resting: Callable[[], Array], *, empty: bool) -> Motion:
+    """Take an object by its handle, bring it into a chamber through the opening at its side, let go and withdraw.
+
+    Args:
+        scene: The scene.
+        name: The object.
+        outward: The way out of the chamber, level unit vector, shape (3,).
+        resting: Where the object's underside should come to stand, in m, shape (3,).
+        empty: Go the same way with an open hand.
+    """
+
+    def take(back_m: float) -> Pose:
+        pose = handle_grasp_pose(scene, name, outward)
+        return pose.moved(-back_m * pose.approach)
+
+    def at(out_m: float) -> Pose:
+        offset = carried if empty else scene.grip_pos() - underside(scene, name)
+        return held.moved(resting() + offset + outward * out_m + [0.0, 0.0, INSERT_RISE_M] - held.position_m)
+
+    gripper = OPEN if empty else CLOSED
+    yield from reach(scene, lambda: take(HOVER_M), OPEN)
+    yield from reach(scene, lambda: take(0.0), OPEN, speed=TOUCH_SPEED)
+    yield from stay(scene, gripper)
+    held = handle_grasp_pose(scene, name, outward)
+    carried = held.position_m - underside(scene, name)
+    yield from shift(scene, [0.0, 0.0, at(INSERT_RUN_UP_M).position_m[2] - scene.grip_pos()[2]], gripper)
+
+    def carry() -> Motion:
+        yield from reach(scene, lambda: at(INSERT_RUN_UP_M), gripper)
+        yield from reach(scene, lambda: at(0.0), gripper, speed=INSERT_SPEED)
+
+    yield from carry() if empty else _while_held(scene, name, carry())
+    yield from shift(scene, [0.0, 0.0, -INSERT_RISE_M], gripper, within_m=ARRIVED_M, speed=TOUCH_SPEED)
+    yield from stay(scene, OPEN)
+    yield from shift(scene, outward * INSERT_RUN_UP_M - present_pose(scene).approach * HOVER_M * [0.0, 0.0, 1.0])
+    yield from shift(scene, [0.0, 0.0, HOVER_M])
+
+
+def _over(scene: Scene, name: str, end: Pose, gripper: float, *, carried: bool = False) -> Motion:
+    """Where something stands in the straight way to a pose, go over it as far as above that pose."""
+    for point in way_over(scene, present_pose(scene), end, name, carried=carried):
+        pose = Pose(position_m=point, approach=end.approach, fingers=end.fingers)
+        yield from go(scene, pose, gripper, within_m=PASSED_M)
 
 
 def _while_held(scene: Scene, name: str, motion: Motion) -> Motion:
@@ -168,55 +194,6 @@ def underside(scene: Scene, name: str) -> Array:
     low, _ = body_box(scene, f"{name}_main")
     origin = target_positions(scene, [name])[0]
     return np.array([origin[0], origin[1], low[2]])
-
-
-def pull(scene: Scene, handle: str, *, empty: bool) -> Motion:
-    """Take a drawer's handle from the front, pull the drawer out to its stop, let go and withdraw."""
-    joint = moving_joint(scene, handle)
-    outward = opening_direction(scene, joint)
-    side = 1.0 if outward @ ACROSS >= 0.0 else -1.0
-    level = Pose(position_m=np.zeros(3), approach=DOWN, fingers=side * outward)
-    level = level.turned(np.cross(DOWN, outward), -PULL_TILT_RAD)
-
-    def before(distance_m: float) -> Pose:
-        return level.moved(target_positions(scene, [handle])[0] + outward * distance_m)
-
-    yield from reach(scene, lambda: before(PULL_RUN_UP_M), OPEN, within_m=PASSED_M)
-    yield from reach(scene, lambda: before(0.0), OPEN, speed=TOUCH_SPEED)
-    gripper = OPEN if empty else CLOSED
-    yield from stay(scene, gripper)
-    pulled = before(float(np.ptp(scene.model.jnt_range[joint])) - scene.data.qpos[scene.model.jnt_qposadr[joint]])
-    yield from reach(scene, lambda: pulled, gripper)
-    yield from stay(scene, OPEN)
-    yield from shift(scene, outward * PULL_RUN_UP_M / 2.0)
-    yield from shift(scene, [0.0, 0.0, HOVER_M])
-
-
-def turn(scene: Scene, knob: str, *, empty: bool) -> Motion:
-    """Take a knob from above between the fingers, turn it on, let go and withdraw."""
-    joint = moving_joint(scene, knob)
-    address = scene.model.jnt_qposadr[joint]
-    axis = np.array(scene.data.xaxis[joint])
-
-    def grasp(height_m: float, ahead_rad: float = 0.0) -> Pose:
-        position = target_positions(scene, [knob])[0] + np.array([0.0, 0.0, height_m])
-        leaning = Pose(position_m=position, approach=DOWN, fingers=ACROSS).turned(ACROSS, TURN_TILT_RAD)
-        return leaning.turned(axis, float(scene.data.qpos[address]) + ahead_rad)
-
-    yield from reach(scene, lambda: grasp(HOVER_M), OPEN)
-    yield from reach(scene, lambda: grasp(0.0), OPEN, speed=TOUCH_SPEED)
-    if empty:
-        yield from stay(scene, OPEN)
-        yield from shift(scene, [0.0, 0.0, HOVER_M / 2.0])
-        yield from reach(scene, lambda: grasp(HOVER_M / 2.0, TURN_RAD), OPEN)
-    else:
-        yield from stay(scene, CLOSED)
-        for _ in range(TURN_STEPS):
-            if scene.data.qpos[address] > TURN_RAD:
-                break
-            yield action_toward(scene, grasp(0.0, TURN_LEAD_RAD), CLOSED)
-        yield from stay(scene, OPEN)
-    yield from shift(scene, [0.0, 0.0, HOVER_M])
 
 
 def tow(scene: Scene, name: str, path: Sequence[Array], *, empty: bool) -> Motion:

@@ -3,85 +3,24 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from conflictvla.eval.policies.policy import Episode, Policy
-from conflictvla.eval.policies.scripted import FailPersist, Persist, Refuse
-from conflictvla.eval.rollout import observe
+from conflictvla.eval.policies.registry import load_policy
+from conflictvla.eval.policies.scripted import AGENTS, FailPersist, Persist, Refuse
 from conflictvla.toolkit.base_tasks import base_task, base_tasks
 from conflictvla.toolkit.errors import InvalidInputError
-from conflictvla.toolkit.records import Arm, BaseTask, Instance, Prompt
 from conflictvla.toolkit.simulation.scene import NO_OP, Scene
-from conflictvla.toolkit.simulation.targets import goal_targets, target_positions
 
-Array = npt.NDArray[np.float64]
+from .trials import Trial, roll_out
 
 SAMPLE = ("put_the_bowl_on_the_plate", "turn_on_the_stove", "put_the_wine_bottle_on_the_rack")
 """A grasp by the rim, a turn, and a grasp from above: what the default run tries."""
 
 ALL = tuple(task.name for task in base_tasks("libero_goal"))
 EARLY_STEPS = 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
-    """One rollout: actions (H, 7), distances from the fingertips to each target in m (H + 1, K), and its outcome."""
-
-    actions: Array
-    distances_m: Array
-    succeeded: bool
-    target_moved_m: float
-
-
-def instance_of(task: BaseTask) -> Instance:
-    reference_id = f"{task.task_id}/reference/P0"
-    return Instance(
-        instance_id=reference_id,
-        case_id=None,
-        pair_id=reference_id,
-        arm=Arm.REFERENCE,
-        suite=task.suite,
-        base_task=task.name,
-        base_task_index=task.index,
-        base_instruction=task.instruction,
-        instruction=task.instruction,
-        prompt=Prompt.P0,
-        family=None,
-        level=None,
-        operator=None,
-        plan="{}",
-        factors=(),
-        targets=goal_targets(task),
-        horizon=task.horizon,
-        tasks_version="0",
-    )
-
-
-def roll_out(scene: Scene, policy: Policy, init_state: int, *, steps: int | None = None) -> Trial:
-    """Reset the scene and let the policy act until success, the horizon, or ``steps``."""
-    task = scene.task
-    scene.reset(init_state)
-    policy.reset(
-        Episode(instruction=task.instruction, init_state=init_state, seed=0, instance=instance_of(task), scene=scene)
-    )
-    targets = goal_targets(task)
-    start = target_positions(scene, targets)
-    actions: list[Array] = []
-    distances, moved = [np.linalg.norm(start - scene.grip_pos(), axis=1)], 0.0
-    while len(actions) < (steps or task.horizon) and not scene.succeeded():
-        for action in policy.act(observe(scene, len(actions))):
-            scene.step(action)
-            actions.append(action)
-        positions = target_positions(scene, targets)
-        distances.append(np.linalg.norm(positions - scene.grip_pos(), axis=1))
-        moved = max(moved, float(np.linalg.norm(positions - start, axis=1).max()))
-    return Trial(
-        actions=np.array(actions), distances_m=np.array(distances), succeeded=scene.succeeded(), target_moved_m=moved
-    )
 
 
 def sound(_: Episode) -> bool:
@@ -149,10 +88,10 @@ def test_refuse_holds_still_with_open_hand_where_premises_do_not_hold() -> None:
     assert np.ptp(trial.distances_m) < 0.005
 
 
-@pytest.mark.parametrize("agent", [Refuse, FailPersist])
-def test_agents_persist_where_premises_hold(agent: type[Persist]) -> None:
-    trial = roll_out(scene_of(SAMPLE[0]), agent(premises_hold=sound), 0)
-    np.testing.assert_array_equal(trial.actions, persisting(SAMPLE[0], 0).actions)
+@pytest.mark.parametrize("name", sorted(set(AGENTS) - {"persist", "noisy"}))
+def test_agents_persist_where_premises_hold(name: str) -> None:
+    trial = roll_out(scene_of(SAMPLE[0]), AGENTS[name](premises_hold=sound), 0, steps=40)
+    np.testing.assert_array_equal(trial.actions, persisting(SAMPLE[0], 0).actions[:40])
 
 
 @pytest.mark.parametrize("agent", [Persist, FailPersist])
@@ -169,16 +108,16 @@ def test_every_action_is_within_the_controllers_range() -> None:
     assert np.abs(actions).max() <= 1.0
 
 
-@pytest.mark.parametrize(("agent", "name"), [(Persist, "persist"), (Refuse, "refuse"), (FailPersist, "fail_persist")])
-def test_agents_are_policies_with_a_name_and_settings(agent: type[Persist], name: str) -> None:
-    policy = agent(premises_hold=sound)
+@pytest.mark.parametrize("name", AGENTS)
+def test_agents_are_policies_with_a_name_and_settings(name: str) -> None:
+    policy = load_policy(name)
     assert isinstance(policy, Policy)
     assert policy.info.name == name
     assert policy.info.settings["hover_m"] == 0.08
+    assert ("noise" in policy.info.settings) == (name == "noisy")
 
 
 def test_goal_without_a_skill_is_refused_when_the_episode_begins() -> None:
-    task = base_task("libero_10", "KITCHEN_SCENE6_put_the_yellow_and_white_mug_in_the_microwave_and_close_it")
-    scene = Scene(task)
-    with pytest.raises(InvalidInputError, match="close"):
+    scene = Scene(base_task("libero_90", "KITCHEN_SCENE8_turn_off_the_stove"))
+    with pytest.raises(InvalidInputError, match="turnoff"):
         roll_out(scene, Persist(), 0)

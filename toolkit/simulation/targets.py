@@ -99,14 +99,14 @@ def opening_direction(scene: Scene, joint: int) -> Array:
     if scene.model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_SLIDE:
         return axis
     body = scene.model.jnt_bodyid[joint]
-    lever = _box_centres(scene, _collision_geoms(scene, body)).mean(axis=0) - scene.data.xanchor[joint]
+    lever = _box_centres(scene, collision_geoms(scene, body)).mean(axis=0) - scene.data.xanchor[joint]
     direction = np.cross(axis, lever)
     return np.asarray(direction / np.linalg.norm(direction))
 
 
 def body_box(scene: Scene, body: str) -> tuple[Array, Array]:
     """Lowest and highest corner of the upright box around a body's collision geoms, in m, shape (3,) each."""
-    geoms = _collision_geoms(scene, int(scene.model.body(body).id))
+    geoms = collision_geoms(scene, int(scene.model.body(body).id))
     centres, extents = _box_centres(scene, geoms), _box_extents(scene, geoms)
     return (centres - extents).min(axis=0), (centres + extents).max(axis=0)
 
@@ -118,14 +118,15 @@ def _position(scene: Scene, target: str) -> Array:
         raise InvalidInputError(f"{scene.task.task_id} has no target '{target}'")
     joint = moving_joint(scene, target)
     outward = np.array([0.0, 0.0, 1.0]) if target.endswith(KNOB) else opening_direction(scene, joint)
-    geoms = _collision_geoms(scene, scene.model.jnt_bodyid[joint])
+    geoms = collision_geoms(scene, scene.model.jnt_bodyid[joint])
     centres, extents = _box_centres(scene, geoms), _box_extents(scene, geoms)
     # What sticks out furthest is what a hand takes hold of: the bar of a handle, the grip of a knob.
     reach = centres @ outward + extents @ np.abs(outward)
     return np.asarray(centres[reach > reach.max() - LEVEL_TOLERANCE_M].mean(axis=0))
 
 
-def _collision_geoms(scene: Scene, body: int) -> list[int]:
+def collision_geoms(scene: Scene, body: int) -> list[int]:
+    """Numbers of the geoms of a body that collide."""
     model = scene.model
     owned = range(model.body_geomadr[body], model.body_geomadr[body] + model.body_geomnum[body])
     return [geom for geom in owned if model.geom_contype[geom] or model.geom_conaffinity[geom]]

@@ -1,0 +1,79 @@
+"""Rollouts of scripted agents in a scene, without the runner and its files: what their tests look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from conflictvla.eval.policies.policy import Episode, Policy
+from conflictvla.eval.rollout import observe
+from conflictvla.toolkit.records import Arm, BaseTask, Instance, Prompt
+from conflictvla.toolkit.simulation.scene import Scene
+from conflictvla.toolkit.simulation.targets import goal_targets, target_positions
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """One rollout: actions (H, 7), distances from the fingertips to each target in m (H + 1, K), and its outcome."""
+
+    actions: Array
+    distances_m: Array
+    succeeded: bool
+    target_moved_m: float
+
+
+def instance_of(task: BaseTask) -> Instance:
+    reference_id = f"{task.task_id}/reference/P0"
+    return Instance(
+        instance_id=reference_id,
+        case_id=None,
+        pair_id=reference_id,
+        arm=Arm.REFERENCE,
+        suite=task.suite,
+        base_task=task.name,
+        base_task_index=task.index,
+        base_instruction=task.instruction,
+        instruction=task.instruction,
+        prompt=Prompt.P0,
+        family=None,
+        level=None,
+        operator=None,
+        plan="{}",
+        factors=(),
+        targets=goal_targets(task),
+        horizon=task.horizon,
+        tasks_version="0",
+    )
+
+
+def roll_out(
+    scene: Scene,
+    policy: Policy,
+    init_state: int,
+    *,
+    instance: Instance | None = None,
+    seed: int = 0,
+    steps: int | None = None,
+) -> Trial:
+    """Reset the scene and let the policy act until success, the horizon, or ``steps``."""
+    task, told = scene.task, instance or instance_of(scene.task)
+    scene.reset(init_state)
+    policy.reset(Episode(instruction=told.instruction, init_state=init_state, seed=seed, instance=told, scene=scene))
+    targets = goal_targets(task)
+    start = target_positions(scene, targets)
+    actions: list[Array] = []
+    distances, moved = [np.linalg.norm(start - scene.grip_pos(), axis=1)], 0.0
+    while len(actions) < (steps or task.horizon) and not scene.succeeded():
+        for action in policy.act(observe(scene, len(actions))):
+            scene.step(action)
+            actions.append(action)
+        positions = target_positions(scene, targets)
+        distances.append(np.linalg.norm(positions - scene.grip_pos(), axis=1))
+        moved = max(moved, float(np.linalg.norm(positions - start, axis=1).max()))
+    return Trial(
+        actions=np.array(actions), distances_m=np.array(distances), succeeded=scene.succeeded(), target_moved_m=moved
+    )
