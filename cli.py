@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from .cli_progress import ERR, just_done, progress_bar, run_progress
+from .cli_progress import ERR, FOUND_SOMETHING_WRONG, OUT, WRONG_USAGE, just_done, progress_bar, run_progress
+from .cli_release import add_release_commands
 from .toolkit.errors import ConflictVLAError, InvalidInputError
 from .toolkit.records import SUITES, Arm, Family, Level, Prompt
 
@@ -27,11 +27,6 @@ app = typer.Typer(
 )
 tasks_app = typer.Typer(help="Browse, check and build the conflict cases.", no_args_is_help=True)
 app.add_typer(tasks_app, name="tasks")
-
-OUT = Console()
-
-FOUND_SOMETHING_WRONG = 1
-WRONG_USAGE = 2
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 RolloutsArgument = Annotated[
@@ -457,6 +452,8 @@ def _new_folder_for(file: Path) -> None:
 def _null_for_nan(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{key: None if value != value else value for key, value in row.items()} for row in rows]
 
+
+add_release_commands(app)
 
 if __name__ == "__main__":
     main()

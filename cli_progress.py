@@ -1,4 +1,4 @@
-"""What long commands show while they work: a bar for people, an event a line for machines."""
+"""What commands share: where they print, how they end, and what long ones show while they work."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ from .toolkit.records import Arm
 if TYPE_CHECKING:
     from .eval.run import RunProgress
 
+OUT = Console()
 ERR = Console(stderr=True)
+
+FOUND_SOMETHING_WRONG = 1
+WRONG_USAGE = 2
 
 
 @contextmanager
