@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,8 @@ from .policies.policy import Array, Episode, Image, Observation, Policy, PolicyI
 from .provenance import Versions
 
 ACTION_WIDTH = 7
+
+Array32 = npt.NDArray[np.float32]
 
 
 def rollout_id(policy: PolicyInfo, instance: Instance, init_state: int, seed: int) -> str:
@@ -157,6 +160,28 @@ def axis_angle(quat_wxyz: Array) -> Array:
     return vector
 
 
+def positions(scene: Scene, targets: Sequence[str]) -> tuple[Array32, Array32]:
+    """What is recorded of the positions now: gripper (3,) and targets (3 * TARGET_SLOTS,), unused slots zero."""
+    slots = np.zeros(3 * TARGET_SLOTS, dtype=np.float32)
+    slots[: 3 * len(targets)] = target_positions(scene, tuple(targets)).ravel()
+    return scene.grip_pos().astype(np.float32), slots
+
+
+def observed_features(scene: Scene, targets: Sequence[str]) -> dict[str, Array32]:
+    """What a frame records of the present state: every feature of ``FRAME_FEATURES`` but the action."""
+    seen = observe(scene, 0)
+    eef, slots = positions(scene, targets)
+    row: dict[str, npt.NDArray[np.floating]] = {
+        "observation.state": seen.state,
+        "observation.eef_pos_m": eef,
+        "observation.eef_quat_wxyz": seen.eef_quat_wxyz,
+        "observation.joint_pos_rad": seen.joint_pos_rad,
+        "observation.gripper_pos_m": seen.gripper_pos_m,
+        "observation.target_pos_m": slots,
+    }
+    return {name: value.astype(np.float32) for name, value in row.items()}
+
+
 class _Frames:
     """Frames of one rollout while it runs."""
 
@@ -165,27 +190,14 @@ class _Frames:
         self._rows: dict[str, list[npt.NDArray[np.float32]]] = {name: [] for name in FRAME_FEATURES}
         self._states: list[Array] = []
 
-    def positions(self) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    def positions(self) -> tuple[Array32, Array32]:
         """Gripper position (3,) and target positions (3 * TARGET_SLOTS,), unused slots zero."""
-        slots = np.zeros(3 * TARGET_SLOTS, dtype=np.float32)
-        slots[: 3 * len(self._targets)] = target_positions(self._scene, self._targets).ravel()
-        return self._scene.grip_pos().astype(np.float32), slots
+        return positions(self._scene, self._targets)
 
-    def append(self, action: npt.NDArray[np.float32]) -> None:
+    def append(self, action: Array32) -> None:
         """Record the present state and the action about to be executed."""
-        seen = observe(self._scene, 0)
-        eef, targets = self.positions()
-        row: dict[str, npt.NDArray[np.floating]] = {
-            "observation.state": seen.state,
-            "action": action,
-            "observation.eef_pos_m": eef,
-            "observation.eef_quat_wxyz": seen.eef_quat_wxyz,
-            "observation.joint_pos_rad": seen.joint_pos_rad,
-            "observation.gripper_pos_m": seen.gripper_pos_m,
-            "observation.target_pos_m": targets,
-        }
-        for name, value in row.items():
-            self._rows[name].append(value.astype(np.float32))
+        for name, value in {"action": action, **observed_features(self._scene, self._targets)}.items():
+            self._rows[name].append(value)
         self._states.append(self._scene.physics())
 
     def sim_states(self) -> Array:

@@ -1,0 +1,135 @@
+"""Verification by replay: is a submission what it says it is, as far as anyone can tell without its policy?
+
+Scores are computed anew from the trajectories; every rollout is held against the task release, the scenes and the
+others; and a random sample is executed again in the simulator, action by action, where everything must agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..builders.rollout_schema import FRAME_FEATURES, SIM_STATES
+from ..toolkit.errors import DatasetError, InvalidInputError
+from ..toolkit.records import Instance
+from ..toolkit.simulation.scene_pool import ScenePool
+from .replay import REPLAYED, drawn, replay_rows
+from .results import Result, result_of
+from .rollouts import find_datasets, read_rollouts
+from .scores import Scores, score_rollouts
+from .state_checks import check_states
+from .submission_checks import Finding, check_rollouts, expected_pairs, finding
+
+SCORE_TOLERANCE = 1e-6
+"""Figures of a results file agree with those computed here but for rounding."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerificationReport:
+    """What verification showed.
+
+    Attributes:
+        findings: What is wrong; empty for a submission that passes.
+        scores: Computed from the trajectories.
+        result: The results file that they give.
+        rollouts: Rollouts in the submission.
+        replayed: Rollouts that were executed again.
+        seed: Seed of their draw.
+        states_checked: Whether the simulator's states were recorded, so that every outcome could be looked at.
+    """
+
+    findings: tuple[Finding, ...]
+    scores: Scores
+    result: Result
+    rollouts: int
+    replayed: int
+    seed: int
+    states_checked: bool
+
+    @property
+    def missed_one_forged(self) -> float:
+        """Chance that a single forged rollout, well enough made to pass everything else, was not in the sample."""
+        return 1.0 - self.replayed / self.rollouts
+
+
+def verify_submission(
+    folder: Path,
+    instances: Sequence[Instance],
+    *,
+    sample: int,
+    seed: int,
+    claimed: Result | None = None,
+    tolerance: float = 0.0,
+    scenes: ScenePool | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> VerificationReport:
+    """Verify the rollouts of one policy.
+
+    Args:
+        folder: Its data set.
+        instances: The task release, references and conflicts.
+        sample: How many rollouts to execute again.
+        seed: Seed of the draw; choose it when the submission can no longer be changed.
+        claimed: The results file that was submitted with them.
+        tolerance: Largest difference in a replayed position, in m and rad; see ``replay_rollouts``.
+        scenes: Warm scenes to use.
+        progress: Told what was just done.
+
+    Raises:
+        DatasetError: The data set is damaged, or several.
+        InvalidInputError: The sample is not positive, or the rollouts are of several policies.
+    """
+    if sample < 1:
+        raise InvalidInputError(f"--sample {sample}: at least 1 is needed")
+    folders = find_datasets(folder)
+    if len(folders) != 1:
+        raise DatasetError(f"{folder}: holds {len(folders)} data sets: a submission is one, of one policy")
+    (dataset,) = folders
+    rollouts = read_rollouts(dataset, REPLAYED, optional=[name for name in FRAME_FEATURES if name not in REPLAYED])
+    pool = scenes or ScenePool()
+    scores = score_rollouts([rollouts])
+    findings = [*check_rollouts(rollouts, instances), *check_states(dataset, rollouts, pool, progress)]
+    rows = drawn(len(rollouts), sample, seed)
+    checks = replay_rows(dataset, rollouts, rows, tolerance=tolerance, scenes=pool, progress=progress)
+    differing = [f"{check.rollout_id} ({check.difference})" for check in checks.values() if check.difference]
+    findings += finding("replay", "executed again, these differ from what was recorded", differing)
+    expected = expected_pairs(rollouts, instances)
+    repo = {} if claimed is None else {"repo_id": claimed.repo_id, "commit": claimed.commit, "kind": claimed.kind}
+    result = result_of(scores, expected=expected, **repo)
+    if claimed is not None:
+        findings += _claims(claimed, result)
+    return VerificationReport(
+        findings=tuple(findings),
+        scores=scores,
+        result=result,
+        rollouts=len(rollouts),
+        replayed=len(rows),
+        seed=seed,
+        states_checked=(dataset / SIM_STATES).is_dir(),
+    )
+
+
+def _claims(claimed: Result, found: Result) -> list[Finding]:
+    """Where a results file does not say what the trajectories give."""
+    wrong = [
+        name
+        for name in Result.__dataclass_fields__
+        if name != "rows" and getattr(claimed, name) != getattr(found, name)
+    ]
+    said = {(row.prompt, row.family, row.level): row for row in claimed.rows}
+    gives = {(row.prompt, row.family, row.level): row for row in found.rows}
+    for key in sorted(said.keys() | gives.keys()):
+        if key not in said or key not in gives or said[key].n != gives[key].n:
+            wrong.append(f"pairs of {' '.join(key)}")
+            continue
+        for measure, values in gives[key].measures.items():
+            if any(_differ(a, b) for a, b in zip(values, said[key].measures[measure], strict=True)):
+                wrong.append(f"{measure} of {' '.join(key)}")
+    return list(finding("scores", "the results file does not say what the trajectories give", wrong))
+
+
+def _differ(a: float | None, b: float | None) -> bool:
+    if a is None or b is None:
+        return a is not b
+    return abs(a - b) > SCORE_TOLERANCE
