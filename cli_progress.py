@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from .toolkit.errors import InvalidInputError
 from .toolkit.records import Arm
 
 if TYPE_CHECKING:
@@ -73,3 +75,15 @@ def _event(state: RunProgress) -> dict[str, Any]:
 def just_done(state: RunProgress) -> str:
     """The instruction that was just rolled out, or nothing where none was."""
     return "" if state.job is None else state.job.instance.instruction
+
+
+def new_folder_for(file: Path) -> None:
+    """Make the folder that a file goes to.
+
+    Raises:
+        InvalidInputError: It cannot be made.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInputError(f"{file}: cannot be written ({error.strerror}); choose another --out") from error

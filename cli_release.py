@@ -9,14 +9,16 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from .cli_progress import OUT
+from .cli_progress import FOUND_SOMETHING_WRONG, OUT, new_folder_for, progress_bar
 
+SubmissionArgument = Annotated[str, typer.Argument(help="A rollout data set, or hf://OWNER/NAME@REVISION.")]
+TasksOption = Annotated[Path | None, typer.Option("--tasks", help="Another task release; default: the packaged one.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
 def add_release_commands(app: typer.Typer) -> None:
     """Add them to the command line."""
-    for command in (publish,):
+    for command in (publish, verify, submit):
         app.command()(command)
 
 
@@ -51,3 +53,87 @@ def publish(
         OUT.print(f"{escape(repo_id)}  {what}; nothing was sent", highlight=False, soft_wrap=True)
     else:
         OUT.print(f"{escape(repo_id)}@{release.version}  {what}, commit {commit[:12]}", highlight=False, soft_wrap=True)
+
+
+def verify(
+    submission: SubmissionArgument,
+    sample: Annotated[int, typer.Option(help="How many rollouts to execute again.")] = 50,
+    seed: Annotated[int, typer.Option(help="Seed of the draw; choose it once the submission is fixed.")] = 0,
+    tolerance: Annotated[float, typer.Option(help="Largest difference in positions allowed, in m and rad.")] = 0.0,
+    result: Annotated[Path | None, typer.Option(help="The results file that was submitted with it.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the verification, for the leaderboard's verified/.")] = None,
+    tasks: TasksOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Verify a submission: scores anew, every record and state checked, a random sample executed again.
+
+    Needs no policy and no GPU. Exit code 1 where something is wrong.
+    """
+    from .builders.tasks_dataset import load_instances
+    from .eval.results import read_result
+    from .eval.submit import open_source
+    from .eval.verify import verification_of, verify_submission
+
+    claimed = None if result is None else read_result(result)
+    source = open_source(submission)
+    with progress_bar("rollouts", None) as advance:
+        report = verify_submission(
+            source.folder,
+            load_instances(tasks),
+            sample=sample,
+            seed=seed,
+            claimed=claimed,
+            address=(source.repo_id, source.commit),
+            tolerance=tolerance,
+            progress=lambda done: advance(done),
+        )
+    if out is not None:
+        verification = verification_of(report, result)
+        new_folder_for(out)
+        out.write_text(verification.to_json(), encoding="utf-8")
+    if as_json:
+        found = [{"check": f.check, "count": f.count, "message": f.message} for f in report.findings]
+        typer.echo(json.dumps({"rollouts": report.rollouts, "replayed": report.replayed, "findings": found}))
+    else:
+        for one in report.findings:
+            OUT.print(f"[red]{one.check}[/]  {escape(one.message)}", highlight=False, soft_wrap=True)
+        states = "every outcome seen in the recorded states" if report.states_checked else "no states were recorded"
+        OUT.print(f"{report.rollouts} rollouts checked, {states}", highlight=False, soft_wrap=True)
+        OUT.print(
+            f"{report.replayed} executed again (seed {report.seed}); one well-forged rollout would have been missed "
+            f"with probability {report.missed_one_forged:.2f}",
+            highlight=False,
+            soft_wrap=True,
+        )
+        OUT.print("verified" if not report.findings else f"{len(report.findings)} checks object", highlight=False)
+    if report.findings:
+        raise typer.Exit(FOUND_SOMETHING_WRONG)
+
+
+def submit(
+    dataset: SubmissionArgument,
+    to: Annotated[str, typer.Option(help="The leaderboard's data set on the Hub.")] = "conflictvla/results",
+    scripted: Annotated[bool, typer.Option("--scripted", help="The policy is a scripted agent.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check and show only; open no pull request.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Also write the results file here.")] = None,
+    tasks: TasksOption = None,
+) -> None:
+    """Submit rollouts to the leaderboard: checks them, shows what a reviewer sees, opens a pull request.
+
+    Exit code 1 where a check objects; nothing is sent then.
+    """
+    from .builders.tasks_dataset import load_instances
+    from .eval.results import SCRIPTED
+    from .eval.submit import check_submission, open_pull_request, open_source, review_page
+
+    checked = check_submission(open_source(dataset), load_instances(tasks), kind=SCRIPTED if scripted else "policy")
+    typer.echo(review_page(checked))
+    if out is not None:
+        new_folder_for(out)
+        out.write_text(checked.result.to_json(), encoding="utf-8")
+    if checked.findings:
+        raise typer.Exit(FOUND_SOMETHING_WRONG)
+    if dry_run:
+        OUT.print("nothing was sent", highlight=False)
+    else:
+        OUT.print(f"{open_pull_request(checked, to)}  the pull request", highlight=False, soft_wrap=True)

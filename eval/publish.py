@@ -12,7 +12,7 @@ from ..builders.hub_release import Release, plan_release
 from ..builders.rollout_schema import FRAME_FEATURES
 from ..builders.tasks_dataset import CONFIGS, load_tasks
 from ..toolkit.errors import DatasetError, InvalidInputError
-from .all_tables import markdown, text_table
+from .all_tables import markdown, quoted, text_table
 from .rollouts import read_rollouts
 from .score_provenance import Provenance
 from .scores import score
@@ -79,7 +79,7 @@ def _rollouts_card(folder: Path, repo_id: str, version: str) -> str:
         scores=markdown(text_table(scores, "overall")),
         recorded="\n".join(
             ["| field | values |", "| --- | --- |"]
-            + [f"| `{name}` | {', '.join(map(_cell, values))} |" for name, values in _recorded(provenance).items()]
+            + [f"| `{name}` | {', '.join(map(quoted, values))} |" for name, values in _recorded(provenance).items()]
         ),
     )
 
@@ -91,7 +91,7 @@ def _results_card(folder: Path, repo_id: str, version: str) -> str:
     lines = ["| policy | revision | rollouts |", "| --- | --- | --- |"]
     for entry in entries:
         result = entry.result
-        lines.append(f"| {_cell(result.policy_name)} | {_cell(result.policy_revision)} | {_cell(result.repo_id)} |")
+        lines.append(f"| {quoted(result.policy_name)} | {quoted(result.policy_revision)} | {quoted(result.repo_id)} |")
     return _template("results_card.md").format(
         repo_id=repo_id, version=version, count=len(entries), entries="\n".join(lines)
     )
@@ -99,12 +99,6 @@ def _results_card(folder: Path, repo_id: str, version: str) -> str:
 
 def _recorded(provenance: Provenance) -> dict[str, tuple[str, ...]]:
     return {recorded.field: recorded.values for recorded in provenance.recorded}
-
-
-def _cell(text: str) -> str:
-    """Text from a data set within a table: it must stay text, whatever it holds."""
-    kept = " ".join(text.split())[:200]
-    return "`" + kept.replace("`", "'").replace("|", "¦") + "`" if kept else ""
 
 
 def _template(name: str) -> str:

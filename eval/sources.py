@@ -30,10 +30,19 @@ def local_folder(source: Path | str) -> Path:
     """
     if not str(source).startswith(HUB):
         return Path(source)
-    found = PATTERN.fullmatch(str(source))
+    return _snapshot(*hub_address(str(source)))
+
+
+def hub_address(source: str) -> tuple[str, str | None]:
+    """Name and revision of a data set on the Hub.
+
+    Raises:
+        InvalidInputError: It is no address on the Hub.
+    """
+    found = PATTERN.fullmatch(source)
     if found is None:
         raise InvalidInputError(f"'{source}' is no address on the Hub: write it like hf://OWNER/NAME@REVISION")
-    return _snapshot(found["name"], found["revision"])
+    return found["name"], found["revision"]
 
 
 def _snapshot(name: str, revision: str | None) -> Path:

@@ -40,6 +40,9 @@ ONE_VALUE = (
 )
 """Fields that have one value throughout a submission."""
 
+POLICY_NAME = re.compile(r"[\w.+/-]{1,100}", re.ASCII)
+"""It is shown on the leaderboard and in pull requests, where other characters could be taken for markup."""
+
 OF_THE_INSTANCE = (
     "arm",
     "case_id",
@@ -164,6 +167,8 @@ def _names(episodes: list[dict[str, Any]]) -> Iterator[Finding]:
         != f"{episode['policy_name']}/{episode['instance_id']}/init{episode['init_state']}/seed{episode['seed']}"
     ]
     yield from finding("names", "rollout_id says another rollout than the fields beside it", wrong)
+    odd = sorted({repr(e["policy_name"])[:120] for e in episodes if not POLICY_NAME.fullmatch(e["policy_name"])})
+    yield from finding("names", "a policy's name is letters, digits and . _ - + / only, at most 100", odd)
 
 
 def _ends(episodes: list[dict[str, Any]], rollouts: RolloutSet) -> Iterator[Finding]:

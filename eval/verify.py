@@ -6,6 +6,7 @@ others; and a random sample is executed again in the simulator, action by action
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +15,9 @@ from ..builders.rollout_schema import FRAME_FEATURES, SIM_STATES
 from ..toolkit.errors import DatasetError, InvalidInputError
 from ..toolkit.records import Instance
 from ..toolkit.simulation.scene_pool import ScenePool
+from .provenance import installed_versions
 from .replay import REPLAYED, drawn, replay_rows
-from .results import Result, result_of
+from .results import RESULTS_VERSION, Result, Verification, result_of
 from .rollouts import find_datasets, read_rollouts
 from .scores import Scores, score_rollouts
 from .state_checks import check_states
@@ -60,6 +62,7 @@ def verify_submission(
     sample: int,
     seed: int,
     claimed: Result | None = None,
+    address: tuple[str, str] = ("", ""),
     tolerance: float = 0.0,
     scenes: ScenePool | None = None,
     progress: Callable[[str], None] | None = None,
@@ -72,6 +75,7 @@ def verify_submission(
         sample: How many rollouts to execute again.
         seed: Seed of the draw; choose it when the submission can no longer be changed.
         claimed: The results file that was submitted with them.
+        address: Data set and commit on the Hub that the folder is a copy of.
         tolerance: Largest difference in a replayed position, in m and rad; see ``replay_rollouts``.
         scenes: Warm scenes to use.
         progress: Told what was just done.
@@ -95,8 +99,8 @@ def verify_submission(
     differing = [f"{check.rollout_id} ({check.difference})" for check in checks.values() if check.difference]
     findings += finding("replay", "executed again, these differ from what was recorded", differing)
     expected = expected_pairs(rollouts, instances)
-    repo = {} if claimed is None else {"repo_id": claimed.repo_id, "commit": claimed.commit, "kind": claimed.kind}
-    result = result_of(scores, expected=expected, **repo)
+    kind = "policy" if claimed is None else claimed.kind
+    result = result_of(scores, expected=expected, repo_id=address[0], commit=address[1], kind=kind)
     if claimed is not None:
         findings += _claims(claimed, result)
     return VerificationReport(
@@ -133,3 +137,26 @@ def _differ(a: float | None, b: float | None) -> bool:
     if a is None or b is None:
         return a is not b
     return abs(a - b) > SCORE_TOLERANCE
+
+
+def verification_of(report: VerificationReport, results_file: Path | None) -> Verification:
+    """The verification file of a report; the leaderboard shows a mark only where it found nothing wrong.
+
+    Args:
+        report: What was found.
+        results_file: The results file that was verified.
+
+    Raises:
+        InvalidInputError: There is none, so that nothing would say which result was verified.
+    """
+    if results_file is None:
+        raise InvalidInputError("--out writes the verification of a results file: give it with --result")
+    return Verification(
+        results_version=RESULTS_VERSION,
+        result_sha256=hashlib.sha256(results_file.read_bytes()).hexdigest(),
+        rollouts_sha256=report.result.rollouts_sha256,
+        replayed=report.replayed,
+        seed=report.seed,
+        mujoco_version=installed_versions().mujoco,
+        problems=len(report.findings),
+    )

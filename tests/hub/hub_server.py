@@ -215,7 +215,7 @@ class _Handler(BaseHTTPRequestHandler):
             ("DELETE", "tag"): lambda: self._untag(repo, unquote(argument)),
             ("POST", "branch"): lambda: self._branch(repo, unquote(argument), json.loads(body)),
             ("GET", "discussions"): lambda: self._discussions(repo, argument),
-            ("POST", "discussions"): lambda: self._discuss(repo, argument, json.loads(body)),
+            ("POST", "discussions"): lambda: self._discuss(repo, argument, json.loads(body or b"{}")),
         }
         action = actions.get((self.command, name))
         if action is None:
