@@ -18,7 +18,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machine
 
 def add_release_commands(app: typer.Typer) -> None:
     """Add them to the command line."""
-    for command in (publish, verify, submit):
+    for command in (publish, verify, submit, leaderboard):
         app.command()(command)
 
 
@@ -137,3 +137,21 @@ def submit(
         OUT.print("nothing was sent", highlight=False)
     else:
         OUT.print(f"{open_pull_request(checked, to)}  the pull request", highlight=False, soft_wrap=True)
+
+
+def leaderboard(
+    data: Annotated[str, typer.Option(help="Folder with results/*.json, or hf://OWNER/NAME with them.")],
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all of this machine's.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on.")] = 7860,
+    space: Annotated[Path | None, typer.Option(help="Write a Hugging Face Space to this folder instead.")] = None,
+) -> None:
+    """Show the leaderboard in a browser, until interrupted."""
+    from .eval.leaderboard.app import serve
+    from .eval.leaderboard.space import write_space
+
+    if space is not None:
+        write_space(space, data)
+        OUT.print(f"{escape(str(space))}  a Space; upload it with  hf upload --repo-type space", soft_wrap=True)
+        return
+    OUT.print(f"http://{host}:{port}  the leaderboard; stop with Ctrl-C", highlight=False, soft_wrap=True)
+    serve(data, host=host, port=port)

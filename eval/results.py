@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -224,8 +224,12 @@ def _number(value: float) -> float | None:
     return None if math.isnan(value) else round(value, 6)
 
 
-def read_results(folder: Path) -> tuple[Entry, ...]:
+def read_results(folder: Path, *, partial: bool = False) -> tuple[Entry, ...]:
     """Every entry of a leaderboard's folder, by name.
+
+    Args:
+        folder: With ``results/*.json`` and, where there are marks, ``verified/*.json``.
+        partial: Leave files out that cannot be read, instead of raising.
 
     Raises:
         DatasetError: The folder or a file in it cannot be read as results.
@@ -235,15 +239,26 @@ def read_results(folder: Path) -> tuple[Entry, ...]:
         raise DatasetError(f"{folder}: holds no results/*.json")
     if len(files) > MOST_ENTRIES:
         raise DatasetError(f"{folder}: {len(files)} results, at most {MOST_ENTRIES} are read")
-    marks = [read_verification(file) for file in sorted((folder / VERIFIED_FOLDER).glob("*.json"))]
-    by_hash = {mark.result_sha256: mark for mark in marks if not mark.problems}
+    marks = list(_readable(read_verification, sorted((folder / VERIFIED_FOLDER).glob("*.json")), partial=partial))
+    by_hash = {mark.result_sha256: mark for _, mark in marks if not mark.problems}
     entries = []
-    for file in files:
-        result, digest = read_result(file), hashlib.sha256(file.read_bytes()).hexdigest()
+    for file, result in _readable(read_result, files, partial=partial):
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
         mark = by_hash.get(digest)
         fits = mark is not None and mark.rollouts_sha256 == result.rollouts_sha256
         entries.append(Entry(name=file.stem, sha256=digest, result=result, verification=mark if fits else None))
+    if not entries:
+        raise DatasetError(f"{folder}: none of its results can be read")
     return tuple(entries)
+
+
+def _readable[T](read: Callable[[Path], T], files: Sequence[Path], *, partial: bool) -> Iterator[tuple[Path, T]]:
+    for file in files:
+        try:
+            yield file, read(file)
+        except DatasetError:
+            if not partial:
+                raise
 
 
 def read_result(file: Path) -> Result:
