@@ -77,12 +77,12 @@ def build_app(source: str | Path) -> Any:
             verified = gr.Checkbox(label="Verified only")
         with gr.Tabs() as tabs:
             with gr.Tab("Results", id="results"):
-                table = gr.HTML(elem_id="results-table", js_on_load=asset("board.js"))
+                table = gr.HTML(elem_id="results-table", apply_default_css=False, js_on_load=asset("board.js"))
             with gr.Tab("One policy", id="policy"):
                 choice = gr.Dropdown(label="Policy", elem_id="policy-choice")
-                page = gr.HTML(elem_id="policy-page")
+                page = gr.HTML(elem_id="policy-page", apply_default_css=False)
             with gr.Tab("Outcome against process", id="scatter"):
-                scatter = gr.HTML(elem_id="scatter")
+                scatter = gr.HTML(elem_id="scatter", apply_default_css=False)
             with gr.Tab("Submit", id="submit"):
                 gr.Markdown(asset("guide.md"))
         filters = [prompt, family, level, verified, text]

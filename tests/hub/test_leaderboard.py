@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -172,9 +173,13 @@ def test_a_damaged_file_does_not_take_the_others_down(board: Path, tmp_path: Pat
 def test_pages_without_a_value_or_a_fitting_entry_say_so(board: Path) -> None:
     entries = read_results(board)
     assert "No result fits" in table_page(entries, Filters(text="nobody"))
-    assert "policy-000" in policy_page(entries[0], "P1", "https://hub") or entries[0].name
+    alone = replace(entries[0].result, rows=tuple(r for r in entries[0].result.rows if r.prompt == "P1"), repo_id="")
+    page = policy_page(replace(entries[0], result=alone), "P0", "https://hub")
+    assert '<th scope="col" class="words">P1</th>' in page
+    assert "not on the Hub" in page
 
 
+@pytest.mark.slow
 def test_a_space_starts_and_shows_its_results(board: Path, tmp_path: Path) -> None:
     done = conflictvla("leaderboard", "--data", "hf://keepers/results", "--space", tmp_path / "space")
     assert done.returncode == 0, done.stderr
