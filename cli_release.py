@@ -20,6 +20,9 @@ def add_release_commands(app: typer.Typer) -> None:
     """Add them to the command line."""
     for command in (publish, verify, submit, leaderboard):
         app.command()(command)
+    rollouts_app = typer.Typer(help="Record the release of rollouts.", no_args_is_help=True)
+    rollouts_app.command("build")(rollouts_build)
+    app.add_typer(rollouts_app, name="rollouts")
 
 
 def publish(
@@ -140,7 +143,9 @@ def submit(
 
 
 def leaderboard(
-    data: Annotated[str, typer.Option(help="Folder with results/*.json, or hf://OWNER/NAME with them.")],
+    data: Annotated[
+        str, typer.Option(help="Folder with results/*.json, or hf://OWNER/NAME; default: the scripted agents'.")
+    ] = "packaged",
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all of this machine's.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on.")] = 7860,
     space: Annotated[Path | None, typer.Option(help="Write a Hugging Face Space to this folder instead.")] = None,
@@ -155,3 +160,32 @@ def leaderboard(
         return
     OUT.print(f"http://{host}:{port}  the leaderboard; stop with Ctrl-C", highlight=False, soft_wrap=True)
     serve(data, host=host, port=port)
+
+
+def rollouts_build(
+    out: Annotated[Path, typer.Option(help="Folder; one data set an agent, and results for the leaderboard.")],
+    per_cell: Annotated[int | None, typer.Option(help="Most cases of a family and level; default: all.")] = None,
+    compact: Annotated[bool, typer.Option("--compact", help="Without the simulator's states, packed tightly.")] = False,
+    videos: Annotated[int, typer.Option(help="Render so many rollouts of each agent, to OUT/videos.")] = 0,
+    workers: Annotated[int, typer.Option(help="Processes on this machine; the result does not depend on it.")] = 1,
+) -> None:
+    """Record the scripted agents over the cases, each once under P0 with its reference; run again to continue."""
+    from .builders.tasks_dataset import load_instances
+    from .cli_progress import just_done
+    from .eval.executors import choose_executor
+    from .eval.rollout_release import build_rollouts, plan_rollouts, render_some
+
+    plan = plan_rollouts(load_instances(), per_cell)
+    with progress_bar("rollouts", plan.rollouts) as advance:
+        build_rollouts(
+            out,
+            plan,
+            choose_executor(workers, None),
+            compact=compact and not videos,
+            progress=lambda agent, state: advance(f"{agent}: {just_done(state)}", state.job is not None),
+        )
+    for said in plan.left_out:
+        OUT.print(f"left out: {escape(said)}", highlight=False, soft_wrap=True)
+    OUT.print(f"{escape(str(out))}  {plan.rollouts} rollouts of 3 agents", highlight=False, soft_wrap=True)
+    if videos:
+        OUT.print(f"{escape(str(out / 'videos'))}  {render_some(out, videos)} videos", highlight=False, soft_wrap=True)
