@@ -10,6 +10,7 @@ import typer
 from rich.markup import escape
 
 from .cli_progress import FOUND_SOMETHING_WRONG, OUT, new_folder_for, progress_bar
+from .toolkit.records import Prompt
 
 SubmissionArgument = Annotated[str, typer.Argument(help="A rollout data set, or hf://OWNER/NAME@REVISION.")]
 TasksOption = Annotated[Path | None, typer.Option("--tasks", help="Another task release; default: the packaged one.")]
@@ -65,6 +66,7 @@ def verify(
     tolerance: Annotated[float, typer.Option(help="Largest difference in positions allowed, in m and rad.")] = 0.0,
     result: Annotated[Path | None, typer.Option(help="The results file that was submitted with it.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the verification, for the leaderboard's verified/.")] = None,
+    cases: Annotated[str | None, typer.Option(help="Expect only these cases, as for conflictvla run.")] = None,
     tasks: TasksOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -74,15 +76,20 @@ def verify(
     """
     from .builders.tasks_dataset import load_instances
     from .eval.results import read_result
+    from .eval.run import with_references
+    from .eval.selection import select_conflicts
     from .eval.submit import open_source
     from .eval.verify import verification_of, verify_submission
 
+    expected = load_instances(tasks)
+    if cases is not None:
+        expected = with_references(select_conflicts(expected, cases, tuple(Prompt)), expected)
     claimed = None if result is None else read_result(result)
     source = open_source(submission)
     with progress_bar("rollouts", None) as advance:
         report = verify_submission(
             source.folder,
-            load_instances(tasks),
+            expected,
             sample=sample,
             seed=seed,
             claimed=claimed,

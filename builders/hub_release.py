@@ -119,7 +119,8 @@ def upload_release(release: Release, *, private: bool = False) -> str:
         released = {tag.name: tag.target_commit for tag in refs.tags}
         commit = released.get(release.version)
         if commit is None:
-            commit = _commit(api, release)
+            head = next((branch.target_commit for branch in refs.branches if branch.name == "main"), None)
+            commit = _commit(api, release, head)
             differing = _differing(api, release, commit)
             if differing:
                 raise HubError(f"{release.repo_id}: {differing[0]} arrived damaged; publish again")
@@ -134,11 +135,11 @@ def upload_release(release: Release, *, private: bool = False) -> str:
     return commit
 
 
-def _commit(api: HfApi, release: Release) -> str:
-    """One commit that leaves the repository with exactly the release's files."""
+def _commit(api: HfApi, release: Release, head: str | None) -> str:
+    """One commit that leaves the repository with exactly the release's files, unless it has moved on since ``head``."""
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
-    present = api.list_repo_files(release.repo_id, repo_type="dataset")
+    present = api.list_repo_files(release.repo_id, repo_type="dataset", revision=head)
     stale = set(present) - {file.path for file in release.files} - {".gitattributes"}
     deletions = [CommitOperationDelete(path) for path in sorted(stale)]
     additions = [CommitOperationAdd(file.path, _sendable(file.content)) for file in release.files]

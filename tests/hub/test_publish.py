@@ -108,6 +108,15 @@ def test_a_released_version_is_never_overwritten(hub: Hub, rollouts: Path, tmp_p
     assert hub.store.repos["dataset", "ann/fixed"].tags["1.0.0"] == commit
 
 
+def test_a_release_that_was_stopped_before_its_tags_is_finished(hub: Hub, rollouts: Path) -> None:
+    publish(rollouts, "ann/untagged", version="1.0.0")
+    repo = hub.store.repos["dataset", "ann/untagged"]
+    tags = dict(repo.tags)
+    repo.tags.clear()
+    assert publish(rollouts, "ann/untagged", version="1.0.0").returncode == 0
+    assert repo.tags == tags
+
+
 def test_a_new_version_replaces_the_files_and_takes_lerobots_tag(hub: Hub, rollouts: Path, tmp_path: Path) -> None:
     first = Path(shutil.copytree(rollouts, tmp_path / "first"))
     (first / "notes.txt").write_text("only in the first")
