@@ -12,14 +12,12 @@ import pytest
 from datasets import load_dataset
 from huggingface_hub import HfApi, hf_hub_download, snapshot_download
 
-from conflictvla.builders.lerobot_dataset import write_lerobot_dataset
-from conflictvla.builders.rollout_shards import write_shard
 from conflictvla.builders.tasks_dataset import load_instances, packaged_tasks
+from conflictvla.eval.rollouts import read_rollouts
 from conflictvla.eval.scores import score
-from conflictvla.toolkit.records import Prompt
+from conflictvla.eval.sources import packaged_rollouts
 
 from ..eval.in_process import Done, conflictvla
-from ..eval.synthetic_rollouts import small_evaluation
 from .hub_server import Hub
 
 VERSION = load_instances()[0].tasks_version
@@ -36,11 +34,8 @@ def tasks(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def rollouts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("rollouts")
-    shards = [write_shard(rollout, folder / "shards") for rollout in small_evaluation(prompts=[Prompt.P0])]
-    write_lerobot_dataset(shards, folder / "persist", repo_id="ann/rollouts")
-    return folder / "persist"
+def rollouts() -> Path:
+    return packaged_rollouts() / "persist"
 
 
 def publish(folder: Path, repo_id: str, *options: str, version: str = VERSION) -> Done:
@@ -78,10 +73,12 @@ def test_published_rollouts_load_with_lerobot_and_score_alike(hub: Hub, rollouts
     from lerobot.datasets.lerobot_dataset import LeRobotDataset
 
     loaded = LeRobotDataset("ann/rollouts")
-    assert (loaded.num_episodes, loaded.num_frames, tuple(loaded[0]["action"].shape)) == (30, 1080, (7,))
-    assert loaded.meta.episodes[1]["instruction"] == "put mug 0 on the plate"
+    here = read_rollouts(rollouts)
+    assert (loaded.num_episodes, loaded.num_frames) == (len(here), here.offsets[-1])
+    assert loaded[5]["action"].tolist() == here.rollout_feature("action", 0)[5].tolist()
+    assert loaded.meta.episodes["instruction"] == here.episodes["instruction"].to_pylist()
     assert score("hf://ann/rollouts@1.0.0").to_json() == score(rollouts).to_json()
-    assert load_dataset("ann/rollouts", split="train", revision="1.0.0").num_rows == 1080
+    assert load_dataset("ann/rollouts", split="train", revision="1.0.0").num_rows == loaded.num_frames
 
 
 def test_a_dry_run_lists_what_would_go_and_sends_nothing(hub: Hub, tasks: Path) -> None:
