@@ -115,7 +115,8 @@ def verify(
             highlight=False,
             soft_wrap=True,
         )
-        OUT.print("verified" if not report.findings else f"{len(report.findings)} checks object", highlight=False)
+        found_wrong = len(report.findings)
+        OUT.print(f"findings: {found_wrong}" if found_wrong else "verified", highlight=False)
     if report.findings:
         raise typer.Exit(FOUND_SOMETHING_WRONG)
 

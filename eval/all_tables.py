@@ -136,9 +136,9 @@ def print_text_table(shown: TextTable, console: Console) -> None:
     console.print(table)
 
 
-def quoted(text: str) -> str:
-    """Words of a stranger as a markdown code span on one line: they stay words, whatever they hold."""
-    kept = " ".join(text.split())[:200]
+def quoted(text: str, most: int = 200) -> str:
+    """Words of a stranger as a markdown code span of one line, cut short: they stay words, whatever they hold."""
+    kept = " ".join(text.split())[:most]
     return "`" + kept.replace("`", "'").replace("|", "¦") + "`" if kept else ""
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..toolkit.errors import DatasetError, InvalidInputError
+from ..toolkit.errors import DatasetError
 
 MOST_FILES = 2_000
 MOST_BYTES = 64 << 30
@@ -56,10 +56,7 @@ def check_folder(folder: Path) -> None:
 
     Raises:
         DatasetError: As for ``check_listing``, or a file has more rows or unpacks to more than is accepted.
-        InvalidInputError: There is no such folder.
     """
-    if not folder.is_dir():
-        raise InvalidInputError(f"{folder}: no such folder: give a rollout data set, or hf://OWNER/NAME@REVISION")
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not _hidden(path.relative_to(folder))]
     check_listing(str(folder), ((path.relative_to(folder).as_posix(), path.stat().st_size) for path in files))
     for path in files:

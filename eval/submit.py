@@ -8,13 +8,13 @@ from pathlib import Path
 
 from ..builders.hub_release import hub_refusals
 from ..builders.rollout_schema import FRAME_FEATURES
-from ..toolkit.errors import DatasetError, InvalidInputError
+from ..toolkit.errors import InvalidInputError
 from ..toolkit.records import Instance
 from .all_tables import markdown, quoted, text_table
 from .limits import check_folder, check_listing
 from .replay import REPLAYED
 from .results import RESULTS_FOLDER, Result, result_of
-from .rollouts import find_datasets, read_rollouts
+from .rollouts import find_dataset, read_rollouts
 from .scores import Scores, score_rollouts
 from .sources import HUB, hub_address, local_folder
 from .submission_checks import Finding, check_rollouts, expected_pairs
@@ -59,7 +59,7 @@ def open_source(address: str | Path) -> Source:
     """Fetch rollouts and hold them against the limits; on the Hub their listing first, before anything is fetched.
 
     Args:
-        address: A folder, or ``hf://OWNER/NAME@REVISION``.
+        address: A folder with one data set, or ``hf://OWNER/NAME@REVISION``.
 
     Raises:
         DatasetError: They exceed the limits, or cannot be fetched.
@@ -67,8 +67,9 @@ def open_source(address: str | Path) -> Source:
         HubError: The Hub refused.
     """
     if not str(address).startswith(HUB):
-        check_folder(Path(address))
-        return Source(folder=Path(address), repo_id="", commit="")
+        dataset = find_dataset(address)
+        check_folder(dataset)
+        return Source(folder=dataset, repo_id="", commit="")
     repo_id, revision = hub_address(str(address))
     with hub_refusals(repo_id):
         from huggingface_hub import HfApi, RepoFile
@@ -78,7 +79,7 @@ def open_source(address: str | Path) -> Source:
         entries = api.list_repo_tree(repo_id, repo_type="dataset", revision=commit, recursive=True)
         files = [(entry.path, entry.size) for entry in entries if isinstance(entry, RepoFile)]
     check_listing(f"hf://{repo_id}", files)
-    folder = local_folder(f"{HUB}{repo_id}@{commit}")
+    folder = find_dataset(local_folder(f"{HUB}{repo_id}@{commit}"))
     check_folder(folder)
     return Source(folder=folder, repo_id=repo_id, commit=commit)
 
@@ -92,14 +93,11 @@ def check_submission(source: Source, instances: Sequence[Instance], *, kind: str
         kind: One of ``results.KINDS``.
 
     Raises:
-        DatasetError: The data set is damaged, or there are several.
+        DatasetError: The data set is damaged.
         InvalidInputError: It holds several policies.
     """
-    folders = find_datasets(source.folder)
-    if len(folders) != 1:
-        raise DatasetError(f"{source.folder}: holds {len(folders)} data sets: a submission is one, of one policy")
     optional = [name for name in FRAME_FEATURES if name not in REPLAYED]
-    rollouts = read_rollouts(folders[0], REPLAYED, optional=optional)
+    rollouts = read_rollouts(source.folder, REPLAYED, optional=optional)
     scores = score_rollouts([rollouts])
     expected = expected_pairs(rollouts, instances)
     result = result_of(scores, expected=expected, repo_id=source.repo_id, commit=source.commit, kind=kind)
@@ -131,7 +129,7 @@ def review_page(submission: Submission) -> str:
     lines = [f"# Results of {quoted(result.policy_name)}", ""]
     lines += [f"- {name}: {value}" for name, value in facts.items()]
     lines += ["", markdown(text_table(submission.scores, "overall")), "## Checks", ""]
-    lines += [f"- **{found.check}**: {quoted(found.message)}" for found in submission.findings]
+    lines += [f"- **{found.check}**: {quoted(found.message, 1000)}" for found in submission.findings]
     lines += [] if submission.findings else ["Complete, paired and as the task release has it."]
     return "\n".join(lines) + "\n"
 

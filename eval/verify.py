@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..builders.rollout_schema import FRAME_FEATURES, SIM_STATES
-from ..toolkit.errors import DatasetError, InvalidInputError
+from ..toolkit.errors import InvalidInputError
 from ..toolkit.records import Instance
 from ..toolkit.simulation.scene_pool import ScenePool
 from .provenance import installed_versions
 from .replay import REPLAYED, drawn, replay_rows
 from .results import RESULTS_VERSION, Result, Verification, result_of
-from .rollouts import find_datasets, read_rollouts
+from .rollouts import find_dataset, read_rollouts
 from .scores import Scores, score_rollouts
 from .state_checks import check_states
 from .submission_checks import Finding, check_rollouts, expected_pairs, finding
@@ -86,10 +86,7 @@ def verify_submission(
     """
     if sample < 1:
         raise InvalidInputError(f"--sample {sample}: at least 1 is needed")
-    folders = find_datasets(folder)
-    if len(folders) != 1:
-        raise DatasetError(f"{folder}: holds {len(folders)} data sets: a submission is one, of one policy")
-    (dataset,) = folders
+    dataset = find_dataset(folder)
     rollouts = read_rollouts(dataset, REPLAYED, optional=[name for name in FRAME_FEATURES if name not in REPLAYED])
     pool = scenes or ScenePool()
     scores = score_rollouts([rollouts])
