@@ -23,6 +23,8 @@ from ..toolkit.records import Family, Level, Prompt
 from .aggregation import measure_table
 from .measures import MEASURE_NAMES
 from .scores import Scores
+from .scores_file import null_for_nan
+from .statistics import Interval
 
 RESULTS_VERSION = "1.0"
 """Layout of results and verification files."""
@@ -51,14 +53,14 @@ class ResultRow:
         family: A conflict family, or ``all``.
         level: A level, or ``all``.
         n: Number of pairs.
-        measures: By name value, low and high end of the 95% interval, as fractions; None where undefined.
+        measures: By name, as fractions with their 95% intervals; NaN where undefined.
     """
 
     prompt: str
     family: str
     level: str
     n: int
-    measures: Mapping[str, tuple[float | None, float | None, float | None]]
+    measures: Mapping[str, Interval]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +83,7 @@ class Result:
         mujoco_version: That simulated them.
         init_states: Initial states, sorted.
         seeds: Seeds, sorted.
-        expected: Pairs that a complete evaluation has under each prompt condition in use.
+        expected: Pairs that a complete evaluation has under each prompt condition; 0 for one that was not used.
         rows: The measures.
     """
 
@@ -109,7 +111,8 @@ class Result:
 
     def to_json(self) -> str:
         """The file's text; the same result gives the same bytes."""
-        return json.dumps(asdict(self), indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
+        content = null_for_nan(asdict(self))
+        return json.dumps(content, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
 
     @property
     def file_name(self) -> str:
@@ -212,16 +215,16 @@ def _rows(pairs: pa.Table) -> list[ResultRow]:
                     chosen = chosen if value == ALL else chosen.filter(pc.equal(chosen[column], value))
                 if chosen.num_rows:
                     (row,) = measure_table(chosen, "overall").to_pylist()
-                    measures = {name: tuple(_number(row[name + end]) for end in ENDS) for name in MEASURE_NAMES}
-                    rows.append(ResultRow(**wanted, n=row["n"], measures=measures))  # type: ignore[arg-type]
+                    measures = {
+                        name: Interval(**{end: round(row[name + ending], 6) for end, ending in ENDINGS.items()})
+                        for name in MEASURE_NAMES
+                    }
+                    rows.append(ResultRow(**wanted, n=row["n"], measures=measures))
     return rows
 
 
-ENDS = ("", "_lo", "_hi")
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else round(value, 6)
+ENDINGS = {"value": "", "low": "_lo", "high": "_hi"}
+"""Parts of an interval, and the endings of their columns in tables."""
 
 
 def read_results(folder: Path, *, partial: bool = False) -> tuple[Entry, ...]:
@@ -273,7 +276,7 @@ def read_result(file: Path) -> Result:
         for name, kind in (("init_states", 1000), ("seeds", 1000)):
             content[name] = tuple(_whole(value) for value in _list(content[name], kind))
         expected = content["expected"]
-        if not isinstance(expected, dict) or not set(expected) <= set(Prompt):
+        if not isinstance(expected, dict) or set(expected) != set(Prompt):
             raise ValueError("field 'expected' is no count by prompt condition")
         content["expected"] = {prompt: _whole(count) for prompt, count in expected.items()}
         content["rollouts"] = _whole(content["rollouts"])
@@ -354,19 +357,22 @@ def _row(content: Any) -> ResultRow:
     return row
 
 
-def _measures(content: Any) -> dict[str, tuple[float | None, float | None, float | None]]:
+def _measures(content: Any) -> dict[str, Interval]:
     if not isinstance(content, dict) or set(content) != set(MEASURE_NAMES):
         raise ValueError(f"a row's measures are not {', '.join(MEASURE_NAMES)}")
     found = {}
-    for name, values in content.items():
-        value, low, high = (None if value is None else _fraction(name, value) for value in _list(values, 3))
-        if value is None and (low is not None or high is not None):
+    for name, parts in content.items():
+        if not isinstance(parts, dict) or set(parts) != set(ENDINGS):
+            raise ValueError(f"{name} is not {', '.join(ENDINGS)}")
+        found[name] = Interval(**{part: _fraction(name, value) for part, value in parts.items()})
+        if math.isnan(found[name].value) and not (math.isnan(found[name].low) and math.isnan(found[name].high)):
             raise ValueError(f"{name} has an interval and no value")
-        found[name] = (value, low, high)
     return found
 
 
 def _fraction(name: str, value: Any) -> float:
+    if value is None:
+        return math.nan
     least = -1.0 if name == "dSR" else 0.0
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= 1.0:
         raise ValueError(f"{name} is {str(value)[:20]}, not within [{least:g}, 1]")

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..toolkit.prompts import prompt_text
-from ..toolkit.records import PROTOCOL_VERSION, Arm, Instance
+from ..toolkit.records import PROTOCOL_VERSION, Arm, Instance, Prompt
 from .pairs import pair_rollouts
 from .rollout_set import RolloutSet
 
@@ -109,14 +109,12 @@ def check_rollouts(rollouts: RolloutSet, instances: Sequence[Instance]) -> tuple
 
 
 def expected_pairs(rollouts: RolloutSet, instances: Sequence[Instance]) -> dict[str, int]:
-    """Pairs of a complete evaluation under each prompt condition that the rollouts use."""
+    """Pairs of a complete evaluation under each prompt condition; 0 for one that the rollouts do not use."""
     episodes = rollouts.episodes
     prompts, states = set(episodes["prompt"].to_pylist()), set(episodes["init_state"].to_pylist())
     repeats = len(states) * len(set(episodes["seed"].to_pylist()))
-    return {
-        prompt: repeats * sum(i.arm is Arm.CONFLICT and i.prompt == prompt for i in instances)
-        for prompt in sorted(prompts)
-    }
+    conflicts = Counter(i.prompt for i in instances if i.arm is Arm.CONFLICT)
+    return {str(prompt): repeats * conflicts[prompt] * (prompt in prompts) for prompt in Prompt}
 
 
 def _one_of_each(episodes: list[dict[str, Any]]) -> Iterator[Finding]:

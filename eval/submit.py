@@ -113,6 +113,7 @@ def review_page(submission: Submission) -> str:
     covered = [
         f"{prompt}: {row.n if (row := result.row(prompt)) else 0:,} of {pairs:,} pairs"
         for prompt, pairs in result.expected.items()
+        if pairs
     ]
     where = f"{result.repo_id} at {result.commit}" if result.repo_id else "only on this machine"
     facts = {

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
+
+import numpy as np
 
 from ..builders.rollout_schema import FRAME_FEATURES, SIM_STATES
 from ..toolkit.errors import InvalidInputError
@@ -125,15 +127,11 @@ def _claims(claimed: Result, found: Result) -> list[Finding]:
             wrong.append(f"pairs of {' '.join(key)}")
             continue
         for measure, values in gives[key].measures.items():
-            if any(_differ(a, b) for a, b in zip(values, said[key].measures[measure], strict=True)):
+            if not np.allclose(
+                astuple(values), astuple(said[key].measures[measure]), 0, SCORE_TOLERANCE, equal_nan=True
+            ):
                 wrong.append(f"{measure} of {' '.join(key)}")
     return list(finding("scores", "the results file does not say what the trajectories give", wrong))
-
-
-def _differ(a: float | None, b: float | None) -> bool:
-    if a is None or b is None:
-        return a is not b
-    return abs(a - b) > SCORE_TOLERANCE
 
 
 def verification_of(report: VerificationReport, results_file: Path | None) -> Verification:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cache
 from importlib import resources
 
@@ -141,7 +141,7 @@ def family_figure(entry: Entry, prompt: str, measure: Measure) -> Plot:
     result = entry.result
     rows = [row for family in Family if (row := result.row(prompt, family=family))]
     rows += [row for level in Level if (row := result.row(prompt, level=level))]
-    rows = [row for row in rows if row.measures[measure.name][0] is not None]
+    rows = [row for row in rows if not math.isnan(row.measures[measure.name].value)]
     height = 56 + 22 * max(len(rows), 1)
     title = f"{measure.title} of {result.policy_name} by family and level"
     plot = Plot(
@@ -149,13 +149,13 @@ def family_figure(entry: Entry, prompt: str, measure: Measure) -> Plot:
     )
     plot.axes(PERCENT_TICKS, (), f"{measure.symbol} (%)", "")
     for place, row in enumerate(reversed(rows)):
-        value, low, high = row.measures[measure.name]
+        value, low, high = (100 * part for part in astuple(row.measures[measure.name]))
         y = place + 0.5
         plot.text((0, y), _group_name(row), dx=-6, dy=4, text_anchor="end", fill=INK, font_size=11)
-        if low is not None and high is not None:
-            plot.segment((100 * low, y), (100 * high, y), stroke=MUTED, stroke_width=2)
-        said = f"{_group_name(row)}: {percent(value or 0.0)}%, {row.n} pairs"
-        plot.mark((100 * (value or 0.0), y), "circle", 4.5, said, fill=style(0).colour)
+        if not math.isnan(low):
+            plot.segment((low, y), (high, y), stroke=MUTED, stroke_width=2)
+        said = f"{_group_name(row)}: {value:.1f}%, {row.n} pairs"
+        plot.mark((value, y), "circle", 4.5, said, fill=style(0).colour)
     return plot
 
 
@@ -164,7 +164,7 @@ def _group_name(row: ResultRow) -> str:
 
 
 def _spots(number: int, entry: Entry, row: ResultRow, filters: Filters, measure: Measure) -> PolicySpots | None:
-    if row.measures[measure.name][0] is None:
+    if math.isnan(row.measures[measure.name].value):
         return None
     families = [] if filters.family != ALL else [entry.result.row(filters.prompt, f, filters.level) for f in Family]
     return PolicySpots(
@@ -172,28 +172,24 @@ def _spots(number: int, entry: Entry, row: ResultRow, filters: Filters, measure:
         families=tuple(
             _spot(one, one.family, measure)
             for one in families
-            if one is not None and one.measures[measure.name][0] is not None
+            if one is not None and not math.isnan(one.measures[measure.name].value)
         ),
         style=style(number),
     )
 
 
 def _spot(row: ResultRow, name: str, measure: Measure) -> Spot:
-    across, up = ([_percent(part) for part in row.measures[of]] for of in ("RGSR", measure.name))
+    across, up = ([100 * part for part in astuple(row.measures[of])] for of in ("RGSR", measure.name))
     return Spot(name=name, at=(across[0], up[0]), x_interval=(across[1], across[2]), y_interval=(up[1], up[2]))
 
 
-def _percent(value: float | None) -> float:
-    return math.nan if value is None else 100 * value
-
-
 def _value(row: ResultRow, name: str) -> float:
-    value = row.measures[name][0]
-    return math.inf if value is None else value
+    value = row.measures[name].value
+    return math.inf if math.isnan(value) else value
 
 
 def _cell(row: ResultRow, measure: Measure) -> Number:
-    value, low, high = (math.nan if part is None else part for part in row.measures[measure.name])
+    value, low, high = astuple(row.measures[measure.name])
     interval = "" if math.isnan(low) else f"{percent(low, 0)}–{percent(high, 0)}"
     return Number(value=percent(value), interval=interval, sort="" if math.isnan(value) else f"{value:.6f}")
 

@@ -69,7 +69,7 @@ def test_the_packaged_rollouts_are_small_and_scored_as_their_results_say() -> No
     for policy, row in rows.items():
         claimed = results[policy].row("P0")
         assert claimed is not None
-        assert claimed.measures["TAR"][0] == pytest.approx(row["TAR"], abs=1e-6)
+        assert claimed.measures["TAR"].value == pytest.approx(row["TAR"], abs=1e-6)
         assert results[policy].kind == "scripted agent"
     assert rows["refuse"]["RGSR"] == rows["fail_persist"]["RGSR"] == 0.0
     assert rows["refuse"]["TAR"] < 0.1 < 0.8 < rows["fail_persist"]["TAR"]

@@ -13,6 +13,7 @@ import numpy as np
 from conflictvla.eval.provenance import installed_versions
 from conflictvla.eval.results import RESULTS_VERSION, Result, ResultRow, Verification, result_of
 from conflictvla.eval.scores import score
+from conflictvla.eval.statistics import Interval
 
 from ..eval.synthetic_rollouts import small_evaluation, write_dataset
 
@@ -29,7 +30,7 @@ def made_up(folder: Path, name: str, rng: np.random.Generator) -> Result:
         measures = {}
         for measure in like.measures:
             value = round(float(rng.uniform(0.2, 0.8)), 4)
-            measures[measure] = (value, round(value - 0.1, 4), round(value + 0.1, 4))
+            measures[measure] = Interval(value=value, low=round(value - 0.1, 4), high=round(value + 0.1, 4))
         return replace(like, measures=measures)
 
     base = pattern(folder)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import subprocess
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -13,13 +15,18 @@ from datasets import load_dataset
 from huggingface_hub import HfApi, hf_hub_download, snapshot_download
 
 from conflictvla.builders.tasks_dataset import load_instances, packaged_tasks
+from conflictvla.eval.leaderboard.app import Board
+from conflictvla.eval.results import read_result, read_results
 from conflictvla.eval.rollouts import read_rollouts
 from conflictvla.eval.scores import score
 from conflictvla.eval.sources import packaged_rollouts
+from conflictvla.eval.statistics import Interval
 
 from ..eval.in_process import Done, conflictvla
 from .hub_server import Hub
+from .made_up_results import write_board
 
+UNDEFINED = Interval(value=math.nan, low=math.nan, high=math.nan)
 VERSION = load_instances()[0].tasks_version
 
 
@@ -190,3 +197,31 @@ def test_links_damage_and_strangers_are_not_published(tasks: Path, tmp_path: Pat
     (tasks / "cases/test.parquet").write_bytes(b"PAR1")
     assert publish(tasks, "ann/x").returncode == 2
     assert "neither a task release" in publish(tmp_path, "ann/x").stderr
+
+
+def test_published_results_load_whatever_is_undefined_and_are_shown(hub: Hub, tmp_path: Path) -> None:
+    board = write_board(tmp_path / "board", ["a", "b"], verified=["b"])
+    (first, _) = sorted((board / "results").glob("*.json"))
+    never = read_result(first)
+    rows = tuple(replace(r, measures={**r.measures, "FR": UNDEFINED}) for r in never.rows if r.prompt == "P0")
+    first.write_text(replace(never, rows=rows).to_json())
+    assert publish(board, "ann/results", version="1.0.0").returncode == 0
+    loaded = load_dataset("ann/results", split="train", revision="1.0.0")
+    assert [row["policy_name"] for row in loaded] == ["a", "b"]
+    assert loaded[0]["rows"][0]["measures"]["FR"] == {"value": None, "low": None, "high": None}
+    row = read_results(board)[1].result.rows[0]
+    assert loaded[1]["rows"][0]["measures"]["FR"] == asdict(row.measures["FR"])
+    shown = Board("hf://ann/results").entries()
+    assert [entry.verification is not None for entry in shown] == [False, True]
+
+
+def test_the_leaderboard_looks_results_up_again_after_a_while(hub: Hub, tmp_path: Path) -> None:
+    first = write_board(tmp_path / "first", ["a"])
+    publish(first, "ann/growing", version="1.0.0")
+    now = [0.0]
+    board = Board("hf://ann/growing", clock=lambda: now[0])
+    assert len(board.entries()) == 1
+    publish(write_board(tmp_path / "second", ["a", "b"]), "ann/growing", version="1.1.0")
+    assert len(board.entries()) == 1
+    now[0] = 601.0
+    assert len(board.entries()) == 2

@@ -221,7 +221,7 @@ RESULT_DAMAGES = {
 
 
 def _with_rgsr(content: dict, value: object) -> dict:  # type: ignore[type-arg]
-    content["rows"][0]["measures"]["RGSR"] = [value, None, None]
+    content["rows"][0]["measures"]["RGSR"]["value"] = value
     return content
 
 

@@ -16,6 +16,7 @@ from conflictvla.eval.results import result_of
 from conflictvla.eval.rollouts import read_rollouts
 from conflictvla.eval.scores import score
 from conflictvla.eval.state_checks import check_states
+from conflictvla.eval.statistics import Interval
 from conflictvla.eval.submission_checks import check_rollouts
 from conflictvla.eval.verify import verify_submission
 from conflictvla.toolkit.errors import DatasetError, InvalidInputError
@@ -289,14 +290,14 @@ def test_an_honest_submission_passes_and_gives_its_scores(tmp_path: Path) -> Non
     assert report.findings == ()
     assert (report.rollouts, report.replayed, report.missed_one_forged) == (6, 6, 0.0)
     assert report.scores.to_json() == score(folder).to_json()
-    assert report.result.expected == {"P0": 4}
+    assert report.result.expected == {"P0": 4, "P1": 0}
 
 
 def test_results_that_the_trajectories_do_not_give_are_caught(tmp_path: Path) -> None:
     folder = write(tmp_path / "honest", honest())
-    true = result_of(score(folder), expected={"P0": 4})
+    true = result_of(score(folder), expected={"P0": 4, "P1": 0})
     row = true.rows[0]
-    flattering = replace(row, measures={**row.measures, "RGSR": (0.0, 0.0, 0.0)})
+    flattering = replace(row, measures={**row.measures, "RGSR": Interval(value=0.0, low=0.0, high=0.0)})
     lies = replace(true, rows=(flattering, *true.rows[1:]), rollouts=600)
     report = verify_submission(folder, release(), sample=1, seed=0, claimed=lies, scenes=SCENES)
     assert [str(finding) for finding in report.findings] == [
