@@ -37,7 +37,10 @@ ALL = "all"
 
 LARGEST_FILE = 1 << 20
 MOST_ENTRIES = 5_000
-LONGEST_TEXT = 300
+LONGEST_TEXT = {"policy_settings": 4_000}
+"""Characters of a text field, where it is not ``USUAL_TEXT``."""
+
+USUAL_TEXT = 300
 
 SCRIPTED = "scripted agent"
 KINDS = ("policy", SCRIPTED)
@@ -110,9 +113,11 @@ class Result:
         return next((r for r in self.rows if (r.prompt, r.family, r.level) == (prompt, family, level)), None)
 
     def to_json(self) -> str:
-        """The file's text; the same result gives the same bytes."""
+        """The file's text, a row of measures a line; the same result gives the same bytes."""
         content = null_for_nan(asdict(self))
-        return json.dumps(content, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
+        rows = ",\n  ".join(json.dumps(row, allow_nan=False) for row in content.pop("rows"))
+        head = json.dumps(content, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False)
+        return f'{head.removesuffix("\n}")},\n "rows": [\n  {rows}\n ]\n}}\n'
 
     @property
     def file_name(self) -> str:
@@ -391,9 +396,15 @@ def _list(value: Any, most: int) -> Sequence[Any]:
     return value
 
 
+def fits(name: str, value: object) -> bool:
+    """Whether a text can stand in that field of a results file: printable, and not too long."""
+    return isinstance(value, str) and len(value) <= LONGEST_TEXT.get(name, USUAL_TEXT) and value.isprintable()
+
+
 def _text(name: str, value: Any) -> None:
-    if not isinstance(value, str) or len(value) > LONGEST_TEXT or not value.isprintable():
-        raise ValueError(f"field '{name}' is no printable text of at most {LONGEST_TEXT} characters")
+    if not fits(name, value):
+        most = LONGEST_TEXT.get(name, USUAL_TEXT)
+        raise ValueError(f"field '{name}' is no printable text of at most {most} characters")
 
 
 def _one_line(error: Exception) -> str:

@@ -20,6 +20,7 @@ import numpy as np
 from ..toolkit.prompts import prompt_text
 from ..toolkit.records import PROTOCOL_VERSION, Arm, Instance, Prompt
 from .pairs import pair_rollouts
+from .results import fits
 from .rollout_set import RolloutSet
 
 SHOWN = 3
@@ -166,6 +167,9 @@ def _names(episodes: list[dict[str, Any]]) -> Iterator[Finding]:
     ]
     yield from finding("names", "rollout_id says another rollout than the fields beside it", wrong)
     odd = sorted({repr(e["policy_name"])[:120] for e in episodes if not POLICY_NAME.fullmatch(e["policy_name"])})
+    for name in ("policy_revision", "policy_settings"):
+        long = [str(e["rollout_id"]) for e in episodes if not fits(name, e[name])]
+        yield from finding("names", f"{name} is too long or holds control characters", long)
     yield from finding("names", "a policy's name is letters, digits and . _ - + / only, at most 100", odd)
 
 

@@ -256,6 +256,16 @@ def rollouts_of_two_revisions(r: list[Rollout]) -> list[Rollout]:
     return [with_episode(x, policy_revision="better") if x.episode.init_state else x for x in r]
 
 
+@forgery("names")
+def a_revision_that_hides_what_follows(r: list[Rollout]) -> list[Rollout]:
+    return [with_episode(x, policy_revision="v1\u202e\x00") for x in r]
+
+
+@forgery("names")
+def settings_that_flood_the_page(r: list[Rollout]) -> list[Rollout]:
+    return [with_episode(x, policy_settings="x" * 10_000) for x in r]
+
+
 @forgery("states")
 def no_states_of_some_steps(r: list[Rollout]) -> list[Rollout]:
     return [*r[:HELD_STILL], replace(r[HELD_STILL], sim_states=r[HELD_STILL].sim_states[::2])]
