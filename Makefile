@@ -11,7 +11,7 @@ TYPECHECK := build/typecheck
 # What the import package is made of: the repository root's modules and its folders that are packages.
 PACKAGE_PARTS = $(wildcard *.py) py.typed $(patsubst %/__init__.py,%,$(wildcard */__init__.py))
 
-.PHONY: help setup demo test test-all lint format check bench constraints clean
+.PHONY: help setup demo test test-all lint format check bench constraints rollouts clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -53,6 +53,11 @@ bench: setup ## measure, and write build/benchmarks.json
 constraints: setup ## resolve constraints.txt anew, keeping pins that still fit
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.12 --all-extras pyproject.toml \
 	  --no-header --no-annotate --no-emit-index-url --no-emit-find-links --output-file constraints.txt
+
+rollouts: setup ## record the packaged rollouts anew, after the tasks have changed
+	rm -rf build/rollouts
+	$(BIN)/conflictvla rollouts build --out build/rollouts --per-cell 1 --compact
+	rm -rf dataset_cards/rollouts && mv build/rollouts dataset_cards/rollouts
 
 clean: ## remove the environment and all that was built
 	rm -rf $(VENV) build dist demo conflictvla.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

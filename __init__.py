@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from .builders.tasks_dataset import load_instances, load_tasks
     from .eval.evaluate import evaluate
     from .eval.scores import Scores, score
+    from .eval.sources import packaged_rollouts
     from .toolkit.errors import ConflictVLAError
 
-__all__ = ["ConflictVLAError", "Scores", "evaluate", "load_instances", "load_tasks", "score"]
+__all__ = ["ConflictVLAError", "Scores", "evaluate", "load_instances", "load_tasks", "packaged_rollouts", "score"]
 
 _HOMES = {
     "ConflictVLAError": ".toolkit.errors",
@@ -22,6 +23,7 @@ _HOMES = {
     "evaluate": ".eval.evaluate",
     "load_instances": ".builders.tasks_dataset",
     "load_tasks": ".builders.tasks_dataset",
+    "packaged_rollouts": ".eval.sources",
     "score": ".eval.scores",
 }
 

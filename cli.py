@@ -8,11 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from .cli_progress import ERR, just_done, progress_bar, run_progress
+from .cli_progress import (
+    ERR,
+    FOUND_SOMETHING_WRONG,
+    OUT,
+    WRONG_USAGE,
+    just_done,
+    new_folder_for,
+    progress_bar,
+    run_progress,
+)
+from .cli_release import add_release_commands
 from .toolkit.errors import ConflictVLAError, InvalidInputError
 from .toolkit.records import SUITES, Arm, Family, Level, Prompt
 
@@ -27,11 +36,6 @@ app = typer.Typer(
 )
 tasks_app = typer.Typer(help="Browse, check and build the conflict cases.", no_args_is_help=True)
 app.add_typer(tasks_app, name="tasks")
-
-OUT = Console()
-
-FOUND_SOMETHING_WRONG = 1
-WRONG_USAGE = 2
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 RolloutsArgument = Annotated[
@@ -212,7 +216,7 @@ def score(
             ERR.print(escape(str(complaint)), highlight=False, soft_wrap=True)
         raise typer.Exit(WRONG_USAGE)
     if out is not None:
-        _new_folder_for(out)
+        new_folder_for(out)
         scores.write(out)
     if as_json:
         typer.echo(json.dumps(_null_for_nan(text_table(scores, by).data.to_pylist())))
@@ -259,16 +263,16 @@ def report(
     from .eval.sources import local_folder
 
     scores = score_rollouts(rollouts, supplementary=True, partial=partial)
-    _new_folder_for(out)
+    new_folder_for(out)
     write_report(scores, local_folder(rollouts), out, videos=videos)
     OUT.print(f"{escape(str(out))}  open it in a browser", highlight=False, soft_wrap=True)
     if picture is not None:
-        _new_folder_for(picture)
+        new_folder_for(picture)
         write_picture(scores, picture)
         OUT.print(f"{escape(str(picture))}  outcome against process", highlight=False, soft_wrap=True)
     for folder, write in ((tables, write_tables), (figures, write_figures)):
         if folder is not None:
-            _new_folder_for(folder / "file")
+            new_folder_for(folder / "file")
             OUT.print(f"{escape(str(folder))}  {len(write(scores, folder))} files", highlight=False, soft_wrap=True)
 
 
@@ -422,7 +426,7 @@ def tasks_review(
         chosen = [case for case in found if suite in (None, case.suite)]
         if not chosen:
             raise InvalidInputError(f"no case of the suite '{suite}'")
-        _new_folder_for(out)
+        new_folder_for(out)
         with progress_bar("base tasks", len({(case.suite, case.base_task) for case in chosen})) as advance:
             out.write_text(review_sheet(chosen, scene_picture, advance), encoding="utf-8")
         OUT.print(f"{escape(str(out))}  {len(chosen)} cases; open it in a browser", highlight=False, soft_wrap=True)
@@ -449,16 +453,11 @@ def tasks_check(
         raise typer.Exit(FOUND_SOMETHING_WRONG)
 
 
-def _new_folder_for(file: Path) -> None:
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidInputError(f"{file}: cannot be written ({error.strerror}); choose another --out") from error
-
-
 def _null_for_nan(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{key: None if value != value else value for key, value in row.items()} for row in rows]
 
+
+add_release_commands(app)
 
 if __name__ == "__main__":
     main()

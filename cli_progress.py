@@ -1,22 +1,28 @@
-"""What long commands show while they work: a bar for people, an event a line for machines."""
+"""What commands share: where they print, how they end, and what long ones show while they work."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from .toolkit.errors import InvalidInputError
 from .toolkit.records import Arm
 
 if TYPE_CHECKING:
     from .eval.run import RunProgress
 
+OUT = Console()
 ERR = Console(stderr=True)
+
+FOUND_SOMETHING_WRONG = 1
+WRONG_USAGE = 2
 
 
 @contextmanager
@@ -70,3 +76,15 @@ def _event(state: RunProgress) -> dict[str, Any]:
 def just_done(state: RunProgress) -> str:
     """The instruction that was just rolled out, or nothing where none was."""
     return "" if state.job is None else state.job.instance.instruction
+
+
+def new_folder_for(file: Path) -> None:
+    """Make the folder that a file goes to.
+
+    Raises:
+        InvalidInputError: It cannot be made.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInputError(f"{file}: cannot be written ({error.strerror}); choose another --out") from error

@@ -136,6 +136,12 @@ def print_text_table(shown: TextTable, console: Console) -> None:
     console.print(table)
 
 
+def quoted(text: str, most: int = 200) -> str:
+    """Words of a stranger as a markdown code span of one line, cut short: they stay words, whatever they hold."""
+    kept = " ".join(text.split())[:most]
+    return "`" + kept.replace("`", "'").replace("|", "¦") + "`" if kept else ""
+
+
 def markdown(table: TextTable) -> str:
     """A table as GitHub markdown."""
     lines = [table.header, ["---"] * table.labels + ["---:"] * (len(table.header) - table.labels), *table.rows]

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from ..builders.rollout_schema import FRAME_FEATURES, SIM_STATES
+from ..builders.sim_states import read_sim_states
 from ..toolkit.errors import InvalidInputError
 from ..toolkit.simulation.scene import Scene
 from ..toolkit.simulation.scene_pool import ScenePool
-from ..toolkit.simulation.targets import target_positions
+from .recorder import Recorder, Recording
 from .rollouts import RolloutSet, read_rollouts
 
 REPLAYED = ("action", "observation.eef_pos_m", "observation.joint_pos_rad", "observation.target_pos_m")
-COMPARED = REPLAYED[1:]
+"""Features that a recording needs to be replayed; the others are compared where it has them."""
+
+SIM_STATE = "sim_state"
+FINAL = {
+    f"final_{name}": f"observation.{name}"
+    for name in ("eef_pos_m", "target_pos_m", "object_pos_m", "object_quat_wxyz", "gripper_contact")
+}
+"""Columns of an episode that hold a feature as it is after the last action; schema 1.0 has only the first two."""
+
+CONTACT = "observation.gripper_contact"
+
+Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,59 +74,132 @@ def replay_rollouts(
     """
     if sample is not None and sample < 1:
         raise InvalidInputError(f"--sample {sample}: at least 1 is needed")
-    rollouts = read_rollouts(folder, REPLAYED)
-    rows = np.arange(rollouts.episodes.num_rows)
-    if sample is not None and sample < len(rows):
-        rows = np.sort(np.random.default_rng(seed).choice(rows, size=sample, replace=False))
-    pool = scenes or ScenePool()
-    order = sorted(rows.tolist(), key=lambda row: str(rollouts.episodes["base_task"][row]))
-    checks = {row: _replay(rollouts, row, pool, tolerance) for row in order}
-    return tuple(checks[row] for row in rows.tolist())
+    rollouts = read_rollouts(folder, REPLAYED, optional=[name for name in FRAME_FEATURES if name not in REPLAYED])
+    rows = list(range(len(rollouts)))
+    if sample is not None:
+        rows = drawn(len(rows), sample, seed)
+    checks = replay_rows(folder, rollouts, rows, tolerance=tolerance, scenes=scenes)
+    return tuple(checks[row] for row in rows)
 
 
-def _replay(rollouts: RolloutSet, row: int, pool: ScenePool, tolerance: float) -> ReplayCheck:
+def drawn(count: int, sample: int, seed: int) -> list[int]:
+    """Which of ``count`` rollouts a sample replays, sorted; all where there are no more."""
+    if sample >= count:
+        return list(range(count))
+    return sorted(np.random.default_rng(seed).choice(count, size=sample, replace=False).tolist())
+
+
+def replay_rows(
+    folder: Path,
+    rollouts: RolloutSet,
+    rows: Sequence[int],
+    *,
+    tolerance: float = 0.0,
+    scenes: ScenePool | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> dict[int, ReplayCheck]:
+    """Replay some rollouts of one data set; see ``replay_rollouts``.
+
+    Args:
+        folder: The data set, for the simulator's states where it has them.
+        rollouts: Its rollouts, read with at least ``REPLAYED``.
+        rows: Which of them.
+        tolerance: See ``replay_rollouts``.
+        scenes: Warm scenes to use.
+        progress: Told each rollout's id when it was replayed.
+    """
+    pool, checks = scenes or ScenePool(), {}
+    has_states = (folder / SIM_STATES).is_dir()
+    for row in sorted(rows, key=lambda row: str(rollouts.episodes["base_task"][row])):
+        states = read_sim_states(folder, [row])[row] if has_states else None
+        checks[row] = _replay(rollouts, row, states, pool, tolerance)
+        if progress:
+            progress(checks[row].rollout_id)
+    return checks
+
+
+def _replay(rollouts: RolloutSet, row: int, states: Array | None, pool: ScenePool, tolerance: float) -> ReplayCheck:
     episode: dict[str, Any] = rollouts.episodes.slice(row, 1).to_pylist()[0]
     scene = pool.scene(episode["suite"], episode["base_task"])
     scene.reset(episode["init_state"])
-    if scene.scene_sha256 != episode["scene_sha256"]:
-        found = f"scene_sha256 is {scene.scene_sha256[:12]} here, {episode['scene_sha256'][:12]} as recorded"
+    found = _start_difference(scene, episode, tolerance)
+    steps = len(rollouts.rollout_feature("action", row))
+    if states is not None and states.shape != (steps + 1, len(scene.physics())):
+        found = f"{SIM_STATE} has shape {states.shape}, but {steps} actions give {steps + 1} states of this scene"
+    if found is not None:
         return ReplayCheck(rollout_id=episode["rollout_id"], difference=found, largest=float("nan"))
-    differences = list(_differences(rollouts, row, scene, episode))
-    largest = max(size for size, _ in differences)
-    beyond = [said for size, said in differences if size > tolerance]
-    outcome = _outcome_difference(scene, episode, len(differences), tolerance)
-    return ReplayCheck(rollout_id=episode["rollout_id"], difference=beyond[0] if beyond else outcome, largest=largest)
+    recording, early = _execute(scene, rollouts.rollout_feature("action", row), episode["targets"])
+    recorded = {name: rollouts.rollout_feature(name, row) for name in rollouts.frames if name != "action"}
+    if tolerance > 0:  # whether two things touch is no distance
+        recorded.pop(CONTACT, None)
+    differences = _differences(recording, recorded, states)
+    beyond = [said for size, said in differences if not size <= tolerance]
+    outcome = early or _outcome_difference(scene, recording, episode, tolerance)
+    return ReplayCheck(
+        rollout_id=episode["rollout_id"],
+        difference=beyond[0] if beyond else outcome,
+        largest=max(size for size, _ in differences),
+    )
 
 
-def _differences(rollouts: RolloutSet, row: int, scene: Scene, episode: dict[str, Any]) -> Iterator[tuple[float, str]]:
-    """Size of the difference at each step, and where it is; executes the actions on the way."""
-    actions = rollouts.rollout_feature("action", row)
-    recorded = {name: rollouts.rollout_feature(name, row) for name in COMPARED}
+def _start_difference(scene: Scene, episode: dict[str, Any], tolerance: float) -> str | None:
+    here = {"scene_sha256": scene.scene_sha256}
+    if tolerance == 0:  # a hash knows no tolerance
+        here["settled_state_sha256"] = scene.state().sha256()
+    for name, value in here.items():
+        if value != episode[name]:
+            return f"{name} is {value[:12]} here, {episode[name][:12]} as recorded"
+    return None
+
+
+def _execute(scene: Scene, actions: npt.NDArray[np.float32], targets: Sequence[str]) -> tuple[Recording, str | None]:
+    """Execute the actions: what a recording of it holds, and where the goal was reached before the last of them."""
+    recorder, early = Recorder(scene, tuple(targets)), None
     for step, action in enumerate(actions):
-        present = _present(scene, episode["targets"])
-        name, size = max(
-            (
-                (name, float(np.abs(present[name] - recorded[name][step][: len(present[name])]).max()))
-                for name in COMPARED
-            ),
-            key=lambda item: item[1],
-        )
-        yield size, f"{name} at step {step} is off by {size:.2g}"
+        if step and early is None and scene.succeeded():
+            early = f"the goal is reached after {step} actions, but the rollout goes on"
+        recorder.append(action)
         scene.step(action)
+    return recorder.finish(), early
 
 
-def _present(scene: Scene, targets: list[str]) -> dict[str, Any]:
-    return {
-        "observation.eef_pos_m": scene.grip_pos().astype(np.float32),
-        "observation.joint_pos_rad": scene.joint_pos_rad().astype(np.float32),
-        "observation.target_pos_m": target_positions(scene, targets).ravel().astype(np.float32),
-    }
+def _differences(
+    recording: Recording, recorded: Mapping[str, npt.NDArray[np.float32]], states: Array | None
+) -> list[tuple[float, str]]:
+    """Size of the largest difference at each step, and where it is."""
+    sizes = {name: _largest(recording.frames[name], values) for name, values in recorded.items()}
+    if states is not None:
+        sizes[SIM_STATE] = _largest(recording.sim_states, states)
+    found = []
+    for step in range(max(len(size) for size in sizes.values())):
+        name, size = max(((n, float(s[step])) for n, s in sizes.items() if step < len(s)), key=lambda item: item[1])
+        found.append((size, f"{name} at step {step} is off by {size:.2g}"))
+    return found
 
 
-def _outcome_difference(scene: Scene, episode: dict[str, Any], steps: int, tolerance: float) -> str | None:
-    reached = scene.succeeded()
+def _largest(here: npt.NDArray[Any], recorded: npt.NDArray[Any]) -> Array:
+    """Largest difference at each step; NaN is beyond any tolerance."""
+    off = np.abs(here.astype(np.float64) - recorded).max(axis=1)
+    return np.where(np.isnan(off), np.inf, off)
+
+
+def _outcome_difference(scene: Scene, recording: Recording, episode: dict[str, Any], tolerance: float) -> str | None:
+    reached, steps = scene.succeeded(), len(recording.frames["action"])
     if reached != episode["success"]:
         said = "is reached" if reached else "is not reached"
         return f"success is recorded as {episode['success']}, but the goal {said} after {steps} actions"
-    final = np.abs(scene.grip_pos().astype(np.float32) - np.array(episode["final_eef_pos_m"], dtype=np.float32)).max()
-    return f"final_eef_pos_m is off by {final:.2g}" if final > tolerance else None
+    for name, size in final_differences(recording, episode).items():
+        if not size <= tolerance and not (tolerance > 0 and FINAL[name] == CONTACT):
+            return f"{name} is off by {size:.2g}"
+    return None
+
+
+def final_differences(recording: Recording, episode: dict[str, Any]) -> dict[str, float]:
+    """How far what an episode says of its end is from a recording of it, in the units of each column."""
+    found = {}
+    for name, feature in FINAL.items():
+        if episode.get(name) is not None:
+            value, said = recording.final[feature], np.zeros(len(recording.final[feature]), np.float32)
+            said[: len(episode[name])] = episode[name][: len(said)]
+            found[name] = float(np.abs(value - said).max())
+    return found

@@ -20,6 +20,7 @@ from .rollout_set import RolloutSet, check_unique, concatenate
 __all__ = [
     "SCORED_FEATURES",
     "RolloutSet",
+    "find_dataset",
     "find_datasets",
     "folders_by_policy",
     "read_folders",
@@ -67,6 +68,18 @@ def find_datasets(path: Path | str) -> tuple[Path, ...]:
         if not is_dataset(child):
             raise DatasetError(f"{child}: meta/info.json is missing, so it was left half written: record it again")
     return tuple(children)
+
+
+def find_dataset(path: Path | str) -> Path:
+    """The one data set at a path; see ``find_datasets``.
+
+    Raises:
+        DatasetError: If there is none, or there are several.
+    """
+    folders = find_datasets(path)
+    if len(folders) != 1:
+        raise DatasetError(f"{path}: holds {len(folders)} data sets: name one of them, such as {folders[0]}")
+    return folders[0]
 
 
 def read_rollouts(

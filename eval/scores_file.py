@@ -60,7 +60,7 @@ def scores_json(scores: Scores) -> str:
             "behaviour_correlation": scores.behaviour_correlation().to_pylist(),
             "trajectories": scores.trajectories.to_pydict(),
         }
-    return json.dumps(_null_for_nan(content), sort_keys=True, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+    return json.dumps(null_for_nan(content), sort_keys=True, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
 def read_scores(path: Path | str) -> Scores:
@@ -114,11 +114,12 @@ def _with_reasons(row: dict[str, Any]) -> dict[str, Any]:
     return row | {"undefined": reasons}
 
 
-def _null_for_nan(value: Any) -> Any:
+def null_for_nan(value: Any) -> Any:
+    """The same content with None in place of NaN and infinity, for JSON."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {key: _null_for_nan(part) for key, part in value.items()}
+        return {key: null_for_nan(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_null_for_nan(part) for part in value]
+        return [null_for_nan(part) for part in value]
     return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
+from importlib import resources
 from pathlib import Path
 
 from ..toolkit.errors import DatasetError, InvalidInputError
@@ -16,24 +17,45 @@ NEEDED_FILES = ("manifest.json", "meta/*", "meta/episodes/*", "data/*", "*.parqu
 """What is fetched: all but videos. ``*`` also matches what lies in subfolders."""
 
 
+PACKAGED = "packaged"
+"""As a source: the recorded rollouts that come with the package."""
+
+
+def packaged_rollouts() -> Path:
+    """Folder of the recorded rollouts that the package carries: one data set a scripted agent, without states."""
+    return Path(str(resources.files("conflictvla.dataset_cards"))) / "rollouts"
+
+
 def local_folder(source: Path | str) -> Path:
     """The folder with a source's files, fetched into the Hub's cache first where it is on the Hub.
 
     Args:
         source: A path, or ``hf://OWNER/NAME`` with ``@REVISION`` behind it: a branch, a tag or, so that the scores can
-            be computed again, a commit. ``hf://datasets/OWNER/NAME`` is the same.
+            be computed again, a commit. ``hf://datasets/OWNER/NAME`` is the same. ``packaged`` names the rollouts
+            that come with the package.
 
     Raises:
         InvalidInputError: If it begins like a Hub address and is none.
         DatasetError: If the data set or revision does not exist, may not be read, or cannot be reached and is not in
             the cache.
     """
+    if str(source) == PACKAGED and not Path(PACKAGED).exists():
+        return packaged_rollouts()
     if not str(source).startswith(HUB):
         return Path(source)
-    found = PATTERN.fullmatch(str(source))
+    return _snapshot(*hub_address(str(source)))
+
+
+def hub_address(source: str) -> tuple[str, str | None]:
+    """Name and revision of a data set on the Hub.
+
+    Raises:
+        InvalidInputError: It is no address on the Hub.
+    """
+    found = PATTERN.fullmatch(source)
     if found is None:
         raise InvalidInputError(f"'{source}' is no address on the Hub: write it like hf://OWNER/NAME@REVISION")
-    return _snapshot(found["name"], found["revision"])
+    return found["name"], found["revision"]
 
 
 def _snapshot(name: str, revision: str | None) -> Path:

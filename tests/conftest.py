@@ -1,15 +1,54 @@
 """What several folders of tests share."""
 
+import atexit
+import os
 import shutil
+import socket
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+if TYPE_CHECKING:
+    from .hub.hub_server import Hub
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 BUILD = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+HUB_PORT = _free_port()
+HUB_HOME = tempfile.mkdtemp(prefix="hub-home-")
+atexit.register(shutil.rmtree, HUB_HOME, ignore_errors=True)
+# The Hub's clients read these when they are imported: here, and in every process that a test starts, the Hub is ours.
+os.environ |= {
+    "HF_ENDPOINT": f"http://127.0.0.1:{HUB_PORT}",
+    "HF_HOME": HUB_HOME,
+    "HF_HUB_DISABLE_XET": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+}
+os.environ.pop("HF_TOKEN", None)
+
+
+@pytest.fixture(scope="session")
+def hub() -> Iterator["Hub"]:
+    """A Hub on this machine, where the clients look for it."""
+    from .hub.hub_server import Hub
+
+    server = Hub(HUB_PORT)
+    server.start()
+    yield server
+    server.stop()
 
 
 @pytest.fixture(scope="session")

@@ -32,6 +32,10 @@ class DatasetError(ConflictVLAError, ValueError):
     """A data set on disk is damaged, incomplete or of the wrong kind; the message names file, row and field."""
 
 
+class HubError(ConflictVLAError, RuntimeError):
+    """The Hugging Face Hub refused what was asked, or cannot be reached."""
+
+
 class PolicyError(ConflictVLAError, RuntimeError):
     """A policy raised, or returned actions that cannot be executed."""
 

@@ -13,7 +13,7 @@ import pytest
 
 from conflictvla.builders.tasks_dataset import load_instances
 from conflictvla.eval.executors import InProcess
-from conflictvla.eval.replay import replay_rollouts
+from conflictvla.eval.replay import drawn, replay_rollouts
 from conflictvla.eval.run import run_policy, with_references
 from conflictvla.toolkit.errors import DatasetError, InvalidInputError
 from conflictvla.toolkit.records import Arm
@@ -106,9 +106,14 @@ def test_a_goal_claimed_but_not_reached_is_noticed(tampered: Tamper, scenes: Sce
 
 
 def test_a_sample_is_drawn_by_its_seed(recorded: Path, scenes: ScenePool) -> None:
-    drawn = [replay_rollouts(recorded, sample=1, seed=seed, scenes=scenes)[0].rollout_id for seed in range(6)]
-    assert drawn == [replay_rollouts(recorded, sample=1, seed=s, scenes=scenes)[0].rollout_id for s in range(6)]
-    assert len(set(drawn)) == 2
+    draws = [drawn(2, 1, seed) for seed in range(6)]
+    assert draws == [drawn(2, 1, seed) for seed in range(6)]
+    assert [0] in draws
+    assert [1] in draws
+    assert drawn(2, 5, 0) == [0, 1]
+    seed = draws.index([0])
+    (check,) = replay_rollouts(recorded, sample=1, seed=seed, scenes=scenes)
+    assert "/reference/" in check.rollout_id
 
 
 def test_wrong_use_is_named(recorded: Path, tmp_path: Path) -> None:

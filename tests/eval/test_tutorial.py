@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import conflictvla
 import conflictvla.eval
-from conflictvla.toolkit.records import Prompt
-
-from .synthetic_rollouts import small_evaluation, write_dataset
 
 TUTORIAL = Path(str(conflictvla.eval.__file__)).with_name("tutorial.md")
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -53,12 +52,11 @@ def follow(folder: Path) -> str:
     return done.stdout
 
 
-def test_the_tutorial_runs_on_made_up_rollouts(tmp_path: Path) -> None:
-    for name, reach in (("persist", 0.9), ("refuse", 0.0)):
-        write_dataset(tmp_path / "demo/rollouts" / name, small_evaluation(name, reach=reach, prompts=[Prompt.P0]))
+def test_the_tutorial_runs_on_the_packaged_rollouts(tmp_path: Path) -> None:
+    shutil.copytree(conflictvla.packaged_rollouts(), tmp_path / "demo/rollouts")
     printed = follow(tmp_path)
-    assert "persist: 17 failures, TAR 0.64: keeps going" in printed
-    assert "refuse: 17 failures, TAR 0.00: holds back" in printed
+    assert re.search(r"^fail_persist: \d+ failures, TAR \d\.\d\d: keeps going$", printed, re.MULTILINE)
+    assert re.search(r"^refuse: \d+ failures, TAR 0\.\d\d: holds back$", printed, re.MULTILINE)
 
 
 @pytest.mark.slow

@@ -1,0 +1,153 @@
+"""The leaderboard as a Gradio app: filters, table, a page for each policy, outcome against process, the guide."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ...toolkit.errors import MissingExtraError
+from ...toolkit.records import Family, Level, Prompt
+from ..results import ALL, Entry, read_results
+from ..sources import HUB, local_folder
+from .board import Filters, asset, masthead, policy_page, scatter_page, table_page
+
+TITLE = "ConflictVLA leaderboard"
+
+REFRESH_S = 600.0
+"""Results on the Hub are looked up again after so long."""
+
+FONT = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Arial", "sans-serif")
+
+
+@dataclass(slots=True)
+class Board:
+    """Entries of a folder or of a data set on the Hub, read again now and then.
+
+    Attributes:
+        source: Folder, or ``hf://OWNER/NAME``.
+        clock: Seconds that only grow.
+    """
+
+    source: str | Path
+    clock: Callable[[], float] = time.monotonic
+    _entries: tuple[Entry, ...] = ()
+    _read_at: float | None = field(default=None)
+
+    def entries(self) -> tuple[Entry, ...]:
+        """The entries now. A file that cannot be read is left out here, since it must not take the others down.
+
+        Raises:
+            DatasetError: There is nothing to show.
+        """
+        due = self._read_at is None or (str(self.source).startswith(HUB) and self.clock() - self._read_at > REFRESH_S)
+        if due:
+            self._entries = read_results(local_folder(self.source), partial=True)
+            self._read_at = self.clock()
+        return self._entries
+
+    def entry(self, name: str) -> Entry:
+        """The entry of that name; the first one where there is none."""
+        entries = self.entries()
+        return next((entry for entry in entries if entry.name == name), entries[0])
+
+
+def build_app(source: str | Path) -> Any:
+    """The app, as ``gradio.Blocks``.
+
+    Args:
+        source: Folder with ``results/*.json``, or ``hf://OWNER/NAME`` with them.
+
+    Raises:
+        MissingExtraError: Gradio is not installed.
+        DatasetError: There are no results to show.
+    """
+    gr, endpoint = _gradio(), _endpoint()
+    board = Board(source)
+    board.entries()
+    with gr.Blocks(title=TITLE, analytics_enabled=False) as app:
+        gr.HTML(masthead())
+        with gr.Row():
+            prompt = gr.Radio([str(one) for one in Prompt], value=Prompt.P0.value, label="Prompt condition")
+            family = gr.Dropdown([ALL, *map(str, Family)], value=ALL, label="Conflict family")
+            level = gr.Dropdown([ALL, *map(str, Level)], value=ALL, label="Level")
+            text = gr.Textbox(label="Policy's name contains", max_lines=1)
+            verified = gr.Checkbox(label="Verified only")
+        with gr.Tabs() as tabs:
+            with gr.Tab("Results", id="results"):
+                table = gr.HTML(elem_id="results-table", apply_default_css=False, js_on_load=asset("board.js"))
+            with gr.Tab("One policy", id="policy"):
+                choice = gr.Dropdown(label="Policy", elem_id="policy-choice")
+                page = gr.HTML(elem_id="policy-page", apply_default_css=False)
+            with gr.Tab("Outcome against process", id="scatter"):
+                scatter = gr.HTML(elem_id="scatter", apply_default_css=False)
+            with gr.Tab("Submit", id="submit"):
+                gr.Markdown(asset("guide.md"))
+        filters = [prompt, family, level, verified, text]
+
+        def show(*values: Any) -> tuple[str, str]:
+            chosen = Filters(**dict(zip(("prompt", "family", "level", "verified_only", "text"), values, strict=True)))
+            return table_page(board.entries(), chosen), scatter_page(board.entries(), chosen)
+
+        def show_policy(name: str, under: str) -> str:
+            return policy_page(board.entry(name), under, endpoint)
+
+        def opened(request: Any) -> tuple[Any, Any]:
+            """A link to a policy opens its page."""
+            named = str(request.query_params.get("policy", ""))
+            known = [(f"{e.result.policy_name} ({e.result.policy_revision})", e.name) for e in board.entries()]
+            selected = gr.Tabs(selected="policy" if named else "results")
+            return selected, gr.Dropdown(choices=known, value=board.entry(named).name)
+
+        # Gradio hands the request to a parameter of this type, and cannot look up a name that is imported late.
+        opened.__annotations__["request"] = gr.Request
+        quiet = {"show_progress": "hidden", "api_visibility": "private"}
+        for control in filters:
+            control.change(show, filters, [table, scatter], **quiet)
+        gr.on([choice.change, prompt.change], show_policy, [choice, prompt], page, **quiet)
+        app.load(show, filters, [table, scatter], **quiet)
+        app.load(opened, None, [tabs, choice], **quiet)
+    return app
+
+
+def serve(source: str | Path, *, host: str = "127.0.0.1", port: int = 7860, block: bool = True) -> str:
+    """Start the leaderboard; returns its address once it answers.
+
+    Args:
+        source: See ``build_app``.
+        host: Where to listen; ``0.0.0.0`` for all of this machine's addresses.
+        port: 0 for any free one.
+        block: Whether to serve until interrupted before returning.
+
+    Raises:
+        MissingExtraError: Gradio is not installed.
+        DatasetError: There are no results to show.
+    """
+    app = build_app(source)
+    theme = _gradio().themes.Default(font=FONT, font_mono=("ui-monospace", "monospace"))
+    _, address, _ = app.launch(
+        server_name=host,
+        server_port=port or None,
+        prevent_thread_lock=not block,
+        quiet=True,
+        ssr_mode=False,
+        theme=theme,
+        footer_links=["gradio"],
+    )
+    return str(address)
+
+
+def _gradio() -> Any:
+    try:
+        import gradio
+    except ImportError as error:
+        raise MissingExtraError("the leaderboard", "serve", "gradio") from error
+    return gradio
+
+
+def _endpoint() -> str:
+    from huggingface_hub.constants import ENDPOINT
+
+    return ENDPOINT

@@ -1,0 +1,61 @@
+"""The leaderboard as a Hugging Face Space: the three files that a Space consists of."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from pathlib import Path
+
+from ...toolkit.errors import InvalidInputError
+from ..sources import HUB, hub_address
+
+CARD = """---
+title: ConflictVLA leaderboard
+emoji: 🤖
+colorFrom: blue
+colorTo: yellow
+sdk: gradio
+sdk_version: {gradio}
+python_version: "3.12"
+app_file: app.py
+license: apache-2.0
+---
+
+The leaderboard of ConflictVLA. Its results come from `{data}`.
+"""
+
+APP = '''"""Shows the results of {data}."""
+
+import os
+
+from conflictvla.eval.leaderboard.app import serve
+
+serve(os.environ.get("RESULTS", "{data}"), host="0.0.0.0", port=int(os.environ.get("PORT", "7860")))
+'''
+
+
+def write_space(out: Path, data: str) -> None:
+    """Write the files of a Space to a new folder.
+
+    Args:
+        out: The folder.
+        data: Data set with the results, as ``hf://OWNER/NAME``; there it is read, so a folder here is of no use.
+
+    Raises:
+        InvalidInputError: The folder exists, cannot be written, or the results are not on the Hub.
+    """
+    if not data.startswith(HUB):
+        raise InvalidInputError(
+            f"--data '{data}': a Space reads its results from the Hub: write it like hf://OWNER/NAME"
+        )
+    hub_address(data)
+    files = {
+        "README.md": CARD.format(gradio=importlib.metadata.version("gradio"), data=data),
+        "app.py": APP.format(data=data),
+        "requirements.txt": f"conflictvla[serve]=={importlib.metadata.version('conflictvla')}\n",
+    }
+    try:
+        out.mkdir(parents=True)
+    except OSError as error:
+        raise InvalidInputError(f"{out}: cannot be made ({error.strerror}); choose another folder") from error
+    for name, text in files.items():
+        (out / name).write_text(text, encoding="utf-8")

@@ -1,0 +1,155 @@
+"""The release of recorded rollouts: the scripted agents over the benchmark, and the small part that is packaged.
+
+Scripted agents have known answers, so their rollouts show what the measures say of them; no model's are among them.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from ..builders.rollout_schema import SIM_STATES
+from ..builders.tasks_dataset import load_instances
+from ..toolkit.base_tasks import base_task
+from ..toolkit.errors import InvalidInputError
+from ..toolkit.records import Arm, Family, Instance, Level, Prompt
+from .executors import Executor
+from .policies.goals import check_goal
+from .policies.registry import SCRIPTED
+from .results import RESULTS_FOLDER
+from .results import SCRIPTED as SCRIPTED_KIND
+from .rollouts import read_rollouts
+from .run import RunProgress, run_policy, with_references
+from .submit import Source, check_submission
+
+INIT_STATE = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a release consists of.
+
+    Attributes:
+        instances: Conflict instances with their references, for each agent.
+        left_out: Base tasks for which the scripted agents have no skill, and why.
+    """
+
+    instances: tuple[Instance, ...]
+    left_out: tuple[str, ...]
+
+    @property
+    def rollouts(self) -> int:
+        """Rollouts of all agents together."""
+        return len(SCRIPTED) * len(self.instances)
+
+
+def plan_rollouts(instances: Sequence[Instance], per_cell: int | None = None) -> Plan:
+    """Every case under P0 that the scripted agents can be asked, or as many of each family and level.
+
+    Args:
+        instances: The task release.
+        per_cell: Most cases of a family and level, spread over suites and base tasks; None for all.
+    """
+    conflicts = [i for i in instances if i.arm is Arm.CONFLICT and i.prompt is Prompt.P0]
+    left_out = {}
+    for suite, name in dict.fromkeys((i.suite, i.base_task) for i in conflicts):
+        try:
+            check_goal(base_task(suite, name))
+        except InvalidInputError as error:
+            left_out[suite, name] = str(error)
+    able = [i for i in conflicts if (i.suite, i.base_task) not in left_out]
+    chosen = able if per_cell is None else stratified(able, per_cell)
+    return Plan(instances=with_references(chosen, instances), left_out=tuple(left_out.values()))
+
+
+def stratified(conflicts: Sequence[Instance], per_cell: int) -> list[Instance]:
+    """Cases of each family and level, from the suites and base tasks used least so far; no chance is involved."""
+    used: Counter[tuple[str, str]] = Counter()
+    chosen: list[Instance] = []
+    for family in Family:
+        for level in Level:
+            fitting = [i for i in conflicts if i.family is family and i.level is level]
+            for _ in range(min(per_cell, len(fitting))):
+                best = min(fitting, key=lambda i: (sum(used[place] for place in _places(i)), i.instance_id))
+                fitting.remove(best)
+                chosen.append(best)
+                used.update(_places(best))
+    return chosen
+
+
+def _places(instance: Instance) -> tuple[tuple[str, str], ...]:
+    """What a sample is spread over: base tasks, and suites within each family and level."""
+    suite = instance.suite
+    return (suite, instance.base_task), (suite, str(instance.family)), (suite, str(instance.level))
+
+
+def build_rollouts(
+    out: Path,
+    plan: Plan,
+    executor: Executor,
+    *,
+    compact: bool = False,
+    progress: Callable[[str, RunProgress], None] | None = None,
+) -> None:
+    """Record a release: ``out/<agent>`` for each scripted agent, and ``out/results`` for the leaderboard.
+
+    Args:
+        out: Folder; called again after an interruption, it goes on.
+        plan: See ``plan_rollouts``.
+        executor: Where rollouts are run.
+        compact: Leave the simulator's states out and pack the frames tightly.
+        progress: Told the agent and its progress after each rollout.
+
+    Raises:
+        InvalidInputError: The folder holds other rollouts, or cannot be written.
+    """
+    everything = load_instances()
+    for agent in SCRIPTED:
+        if (out / agent).exists():
+            continue
+
+        def tell(state: RunProgress, agent: str = agent) -> None:
+            if progress:
+                progress(agent, state)
+
+        run_policy(agent, plan.instances, out, init_states=[INIT_STATE], executor=executor, progress=tell)
+    for agent in SCRIPTED:
+        if compact:
+            pack(out / agent)
+        source = Source(folder=out / agent, repo_id="", commit="")
+        result = check_submission(source, everything, kind=SCRIPTED_KIND).result
+        (out / RESULTS_FOLDER).mkdir(exist_ok=True)
+        (out / RESULTS_FOLDER / result.file_name).write_text(result.to_json(), encoding="utf-8")
+
+
+def pack(dataset: Path) -> None:
+    """Make a rollout data set small: without the simulator's states, its frames split by byte and compressed."""
+    shutil.rmtree(dataset / SIM_STATES, ignore_errors=True)
+    for file in sorted((dataset / "data").rglob("*.parquet")):
+        table = pq.read_table(file)
+        floats = [
+            name if field.type == "float" else f"{name}.list.element"
+            for name, field in zip(table.column_names, table.schema, strict=True)
+            if "float" in str(field.type)
+        ]
+        pq.write_table(
+            table, file, compression="zstd", compression_level=19, use_dictionary=False, use_byte_stream_split=floats
+        )
+
+
+def render_some(out: Path, count: int) -> int:
+    """Render rollouts of each agent, spread over its data set, to ``out/videos/<agent>``; returns how many."""
+    from .render import render_rollouts
+
+    rendered = 0
+    for agent in SCRIPTED:
+        ids = read_rollouts(out / agent).episodes["rollout_id"].to_pylist()
+        spread = sorted({int(at) for at in np.linspace(0, len(ids) - 1, count)})
+        rendered += len(render_rollouts(out / agent, out / "videos" / agent, rollout_ids=[ids[at] for at in spread]))
+    return rendered

@@ -1,0 +1,98 @@
+"""The recorded rollouts: what they are spread over, that they build, and that the packaged part can be analysed."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import conflictvla
+from conflictvla.builders.rollout_schema import FRAME_FEATURES, SIM_STATES
+from conflictvla.builders.tasks_dataset import load_instances
+from conflictvla.eval.policies.registry import SCRIPTED
+from conflictvla.eval.replay import replay_rows
+from conflictvla.eval.results import read_results
+from conflictvla.eval.rollout_release import pack, plan_rollouts
+from conflictvla.eval.rollouts import read_rollouts
+from conflictvla.eval.scores import score
+from conflictvla.toolkit.records import Arm, Family, Level, Prompt
+
+from ..hub.recorded import honest, write
+from .in_process import conflictvla as command
+
+LARGEST_PACKAGED = 3 << 20
+
+
+def test_a_sample_has_each_family_and_level_from_other_places() -> None:
+    chosen = [i for i in plan_rollouts(load_instances(), 1).instances if i.arm is Arm.CONFLICT]
+    cells = Counter((i.family, i.level) for i in chosen)
+    assert cells == {(family, level): 1 for family in Family for level in Level}
+    assert len({(i.suite, i.base_task) for i in chosen}) == len(chosen)
+    for part in ({(i.suite, i.family) for i in chosen}, {(i.suite, i.level) for i in chosen}):
+        assert len(part) == len(chosen)
+
+
+def test_the_whole_release_has_every_case_that_the_agents_can_be_asked_once() -> None:
+    instances = load_instances()
+    plan = plan_rollouts(instances)
+    chosen = [i for i in plan.instances if i.arm is Arm.CONFLICT]
+    tasks = {(i.suite, i.base_task) for i in chosen}
+    every = [i for i in instances if i.arm is Arm.CONFLICT and i.prompt is Prompt.P0]
+    assert len(chosen) == sum((i.suite, i.base_task) in tasks for i in every)
+    assert len(plan.left_out) == len({(i.suite, i.base_task) for i in every} - tasks)
+
+
+def test_packing_changes_no_number_and_needs_less_room(tmp_path: Path) -> None:
+    before = write(tmp_path / "before", honest()[:3])
+    after = Path(shutil.copytree(before, tmp_path / "after"))
+    pack(after)
+    assert not (after / SIM_STATES).exists()
+    for file in sorted((before / "data").rglob("*.parquet")):
+        assert pq.read_table(file).equals(pq.read_table(after / file.relative_to(before)))
+        assert (after / file.relative_to(before)).stat().st_size < file.stat().st_size
+    assert score(after).to_json() == score(before).to_json()
+    rollouts = read_rollouts(after, tuple(FRAME_FEATURES))
+    assert replay_rows(after, rollouts, [0])[0].difference is None
+
+
+def test_the_packaged_rollouts_are_small_and_scored_as_their_results_say() -> None:
+    folder = conflictvla.packaged_rollouts()
+    assert sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) < LARGEST_PACKAGED
+    scores = conflictvla.score("packaged")
+    assert scores.policies == tuple(sorted(SCRIPTED))
+    assert (scores.refusals, scores.pairs.num_rows) == ((), 16 * len(SCRIPTED))
+    rows = {row["policy"]: row for row in scores.table("overall").to_pylist()}
+    results = {entry.result.policy_name: entry.result for entry in read_results(folder)}
+    for policy, row in rows.items():
+        claimed = results[policy].row("P0")
+        assert claimed is not None
+        assert claimed.measures["TAR"].value == pytest.approx(row["TAR"], abs=1e-6)
+        assert results[policy].kind == "scripted agent"
+    assert rows["refuse"]["RGSR"] == rows["fail_persist"]["RGSR"] == 0.0
+    assert rows["refuse"]["TAR"] < 0.1 < 0.8 < rows["fail_persist"]["TAR"]
+
+
+def test_the_packaged_rollouts_are_of_the_packaged_tasks() -> None:
+    known = {i.instance_id: i for i in load_instances()}
+    for name in SCRIPTED:
+        for episode in read_rollouts(conflictvla.packaged_rollouts() / name).episodes.to_pylist():
+            instance = known[episode["instance_id"]]
+            assert (episode["instruction"], episode["tasks_version"]) == (instance.instruction, instance.tasks_version)
+
+
+def test_a_command_scores_the_packaged_rollouts() -> None:
+    done = command("score", "packaged", "--by", "family")
+    assert (done.returncode, done.stderr) == (0, "")
+    for family in Family:
+        assert family in done.stdout
+
+
+@pytest.mark.slow
+def test_a_packaged_rollout_replays_to_the_last_bit() -> None:
+    folder = conflictvla.packaged_rollouts() / "persist"
+    rollouts = read_rollouts(folder, tuple(FRAME_FEATURES))
+    shortest = int(rollouts.lengths.argmin())
+    assert replay_rows(folder, rollouts, [shortest])[shortest].difference is None
