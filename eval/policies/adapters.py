@@ -14,8 +14,22 @@ def _lerobot(spec: PolicySpec) -> Policy:
     return LeRobotPolicy(spec)
 
 
+def _openpi(spec: PolicySpec) -> Policy:
+    from .openpi import OpenPiPolicy
+
+    return OpenPiPolicy(spec)
+
+
+def _vla_eval(spec: PolicySpec) -> Policy:
+    from .vla_eval import VlaEvalPolicy
+
+    return VlaEvalPolicy(spec)
+
+
 ADAPTERS: dict[str, Callable[[PolicySpec], Policy]] = {
     "lerobot": _lerobot,
+    "openpi": _openpi,
+    "vla-eval": _vla_eval,
 }
 """What makes a policy of a spec, by what stands before the colon; each loads its stack only when it is used."""
 

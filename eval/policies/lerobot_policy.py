@@ -196,8 +196,9 @@ def _check_widths(config: Any, where: str) -> None:
 
 def _image_size(config: Any, views: dict[str, str]) -> int:
     """The size that the checkpoint declares for its pictures, or LIBERO's."""
-    sizes = [config.image_features[key].shape[-1] for key in views if key in config.image_features]
-    return int(sizes[0]) if sizes else Conventions().image_size
+    shapes = [config.image_features[key].shape for key in views if key in config.image_features]
+    # Channels come first in most configs and last in some; the height stands in the middle of both.
+    return int(shapes[0][1]) if shapes else Conventions().image_size
 
 
 def _needs_every_step(config: Any) -> bool:
