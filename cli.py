@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from .cli_policies import PolicyOption, PresetOption, named_policy, presets, probe, serve_policy
 from .cli_progress import ERR, just_done, progress_bar, run_progress
 from .toolkit.errors import ConflictVLAError, InvalidInputError
 from .toolkit.records import SUITES, Arm, Family, Level, Prompt
@@ -27,6 +28,8 @@ app = typer.Typer(
 )
 tasks_app = typer.Typer(help="Browse, check and build the conflict cases.", no_args_is_help=True)
 app.add_typer(tasks_app, name="tasks")
+for command in (probe, presets, serve_policy):
+    app.command()(command)
 
 OUT = Console()
 
@@ -83,7 +86,7 @@ def demo(
 
 @app.command()
 def run(
-    policy: Annotated[str, typer.Option(help="persist, refuse, fail_persist, or your own as module:Class.")],
+    policy: PolicyOption,
     out: Annotated[Path, typer.Option(help="Folder; rollouts go to OUT/rollouts/<policy>.")],
     cases: Annotated[
         str | None, typer.Option(help="Case ids with * as wildcard, comma-separated; default: all.")
@@ -95,6 +98,7 @@ def run(
     ray: Annotated[str | None, typer.Option(help="Address of a Ray cluster to run on, or 'local'.")] = None,
     answer_limit: Annotated[float, typer.Option(help="Longest time for an answer of the policy, in seconds.")] = 600.0,
     keep_going: Annotated[bool, typer.Option("--keep-going", help="Go on when the policy fails in a rollout.")] = False,
+    preset: PresetOption = None,
     tasks: TasksOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -113,7 +117,7 @@ def run(
     executor = choose_executor(workers, ray, answer_limit_s=answer_limit)
     with run_progress(len(chosen) * len(states), as_json=as_json) as report_progress:
         result = run_policy(
-            policy,
+            named_policy(policy, preset),
             chosen,
             out / "rollouts",
             init_states=states,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,9 @@ from .spec import PolicySpec, check_settings
 OWN_SETTINGS = ("agentview", "device", "name", "stepwise", "wrist")
 """Settings beside the conventions: the two views' feature names, the torch device, a name for the rollouts, and
 ``stepwise=1`` to hand every observation to the checkpoint although it asks for one a chunk."""
+
+CONFIG_PREFIX = "config."
+"""What a setting begins with that replaces an entry of the checkpoint's ``config.json``."""
 
 STATE_KEY, STATE_WIDTH, ACTION_WIDTH = "observation.state", 8, 7
 
@@ -68,10 +72,11 @@ class LeRobotPolicy:
     """
 
     def __init__(self, spec: PolicySpec) -> None:
-        check_settings(spec, (*SETTINGS, *OWN_SETTINGS))
+        overrides = {name: value for name, value in spec.settings.items() if name.startswith(CONFIG_PREFIX)}
+        check_settings(spec, (*SETTINGS, *OWN_SETTINGS, *overrides))
         self._where = f"policy '{spec.text}'"
         self._checkpoint = find_checkpoint(spec.target, self._where)
-        self._config = _read_config(self._checkpoint, self._where)
+        self._config = _read_config(self._checkpoint, overrides, self._where)
         self._views = _views(self._config, spec.settings, self._where)
         _check_widths(self._config, self._where)
         self._config.device = spec.settings.get("device") or _best_device()
@@ -89,6 +94,7 @@ class LeRobotPolicy:
                 "type": str(self._config.type),
                 "n_action_steps": int(getattr(self._config, "n_action_steps", 1)),
                 "stepwise": self._stepwise,
+                **overrides,
             },
         )
         self._model: Model | None = None
@@ -135,15 +141,16 @@ class LeRobotPolicy:
         return frame
 
 
-def _read_config(checkpoint: Checkpoint, where: str) -> Any:
+def _read_config(checkpoint: Checkpoint, overrides: Mapping[str, str], where: str) -> Any:
     try:
         import lerobot.policies  # noqa: F401  # registers the classes of checkpoints
         from lerobot.configs import PreTrainedConfig
     except ImportError as error:
         raise MissingExtraError("running a LeRobot checkpoint", "lerobot", error.name or "lerobot") from error
     try:
-        return PreTrainedConfig.from_pretrained(checkpoint.folder)
-    except Exception as error:  # LeRobot raises whatever its parser raises
+        arguments = [f"--{name.removeprefix(CONFIG_PREFIX)}={value}" for name, value in overrides.items()]
+        return PreTrainedConfig.from_pretrained(checkpoint.folder, cli_overrides=arguments)
+    except (Exception, SystemExit) as error:  # LeRobot's parser raises whatever it likes, and may want to exit
         raise InvalidInputError(f"{where}: its config.json cannot be read: {_first_line(error)}") from error
 
 
@@ -212,5 +219,5 @@ def _best_device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def _first_line(error: Exception) -> str:
+def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -11,14 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from ...toolkit.errors import InvalidInputError, NotFoundError
+from ...builders.tasks_dataset import load_instances
+from ...toolkit.errors import InvalidInputError, NotFoundError, choices
 from ...toolkit.prompts import prompt_text
 from ...toolkit.records import Instance
 from ...toolkit.simulation.scene import Scene
 from ...toolkit.simulation.scene_pool import ScenePool
 from ..rollout import observe
+from .openpi import OPENPI
 from .policy import Array, Episode, Policy
-from .serving import Question
+from .registry import SCRIPTED, load_policy
+from .serving import PROTOCOLS, PolicyServer, Question
 
 SAME = 1e-6
 """Largest difference of position and fingers, in m, under which client and twin stand in the same state."""
@@ -151,3 +154,31 @@ def _distance(one: Array, other: Array) -> float:
 
 def _same(one: Array, other: Array) -> bool:
     return _distance(one, other) < SAME
+
+
+def serve_agent(agent: str, protocol: str, *, host: str, port: int) -> PolicyServer:
+    """A server of a scripted agent; it answers once ``serve_forever`` is called.
+
+    Args:
+        agent: Name of the agent.
+        protocol: ``openpi``, in chunks of as many actions as openpi's client executes; or ``vla-eval``.
+        host: Address to listen at.
+        port: Port to listen at; 0 for any that is free.
+
+    Raises:
+        NotFoundError: There is no such agent or protocol.
+        InvalidInputError: It cannot listen there.
+    """
+    if agent not in SCRIPTED:
+        raise NotFoundError(f"no scripted agent '{agent}' to serve: {choices(agent, list(SCRIPTED))}")
+    if protocol not in PROTOCOLS:
+        raise NotFoundError(f"no protocol '{protocol}': {choices(protocol, list(PROTOCOLS))}")
+    instances = load_instances()
+    chunk = OPENPI.replan_steps or 1 if protocol == "openpi" else 1
+    return PolicyServer(
+        lambda: Twin(load_policy(agent), instances, chunk=chunk),
+        protocol="openpi" if protocol == "openpi" else "vla-eval",
+        name=agent,
+        host=host,
+        port=port,
+    )
