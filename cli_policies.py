@@ -49,7 +49,7 @@ def probe(
     from .eval.probe import CHECKS, DEFAULT_TASK, probe_policy
 
     loaded = load_policy(named_policy(policy, preset))
-    with progress_bar("checks", len(CHECKS) + 1) as advance:
+    with progress_bar("checks", len(CHECKS)) as advance:
         findings = probe_policy(
             loaded, task=task or DEFAULT_TASK, init_state=init_state, seed=seed, steps=steps, progress=advance
         )

@@ -7,8 +7,9 @@ policy in one real scene under observations changed on purpose, and let it act f
 from __future__ import annotations
 
 import dataclasses
+import functools
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -70,22 +71,40 @@ class Finding:
     advice: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Seen:
-    """What is measured once and shared by the checks: two equal questions, a trial, and what other prompts change."""
+    """What several checks share; each part is measured when it is first looked at.
 
-    first: Array
-    again: Array
-    drive: Drive
-    prompts: tuple[str, ...]
-    prompt_effect: float
+    Attributes:
+        prompts: Other instructions of the suite.
+    """
 
-    @property
+    def __init__(self, bench: Bench, prompts: tuple[str, ...], steps: int) -> None:
+        self.prompts = prompts
+        self._bench, self._steps = bench, steps
+
+    @functools.cached_property
+    def first(self) -> Array:
+        """The first answer."""
+        return self._bench.ask()
+
+    @functools.cached_property
     def noise(self) -> float:
-        return difference(self.first, self.again)
+        """By how much the answer to an equal question differs."""
+        return difference(self.first, self._bench.ask())
+
+    @functools.cached_property
+    def drive(self) -> Drive:
+        """A trial under the conventions as they are."""
+        return self._bench.drive(self._steps)
+
+    @functools.cached_property
+    def prompt_effect(self) -> float:
+        """By how much other prompts change the first answer."""
+        return max(difference(self.first, self._bench.ask(prompt)) for prompt in self.prompts)
 
     @property
     def deaf(self) -> bool:
+        """Whether prompts make no difference."""
         return self.prompt_effect <= self.noise
 
 
@@ -96,6 +115,7 @@ def probe_policy(
     init_state: int = 0,
     seed: int = 0,
     steps: int = DRIVE_STEPS,
+    checks: Sequence[str] | None = None,
     scene: Scene | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> tuple[Finding, ...]:
@@ -107,11 +127,12 @@ def probe_policy(
         init_state: LIBERO's number of the initial state.
         seed: Seed handed to the policy.
         steps: How long the policy acts in each trial.
+        checks: Names of the ``CHECKS`` to make; all by default.
         scene: The task's scene, if there is one already.
         progress: Told what is looked at next.
 
     Returns:
-        A finding a check, in the order of ``CHECKS``; only the first where the policy gives no actions at all.
+        A finding a check; where the policy gives no actions, that alone.
 
     Raises:
         NotFoundError: There is no such task.
@@ -123,13 +144,12 @@ def probe_policy(
     scene = scene or Scene(base_task(instance.suite, instance.base_task))
     bench = Bench(policy, scene, instance, init_state=init_state, seed=seed)
     tell = progress or (lambda _: None)
-    tell("first answers")
+    seen = _Seen(bench, _other_prompts(instance), steps)
+    findings = []
     try:
-        seen = _look(bench, _other_prompts(instance), steps)
-        findings = []
-        for name, check in CHECKS.items():
+        for name in checks or CHECKS:
             tell(name)
-            findings.append(check(bench, seen, steps))
+            findings.append(CHECKS[name](bench, seen, steps))
     except PolicyError as error:
         return (Finding(check="answers", verdict="fail", detail=str(error), advice="make this work first"),)
     return tuple(findings)
@@ -146,17 +166,6 @@ def _reference(task: str) -> Instance:
 def _other_prompts(instance: Instance) -> tuple[str, ...]:
     others = [task.instruction for task in base_tasks(instance.suite) if task.name != instance.base_task]
     return tuple(others[:OTHER_PROMPTS])
-
-
-def _look(bench: Bench, prompts: tuple[str, ...], steps: int) -> _Seen:
-    first = bench.ask()
-    return _Seen(
-        first=first,
-        again=bench.ask(),
-        drive=bench.drive(steps),
-        prompts=prompts,
-        prompt_effect=max(difference(first, bench.ask(prompt)) for prompt in prompts),
-    )
 
 
 def _chunk_length(bench: Bench, seen: _Seen, steps: int) -> Finding:
@@ -259,6 +268,7 @@ def _determinism(bench: Bench, seen: _Seen, steps: int) -> Finding:
         detail = f"two equal questions under one seed differ by {seen.noise:.3g}"
         advice = "seed the model in reset from episode.seed; where no seed reaches it, pairs carry this noise"
         return Finding(check="determinism", verdict="warn", detail=detail, advice=advice)
+    assert seen.drive.chunks  # so that an episode lies in between, also where this is the only check
     later = difference(seen.first, bench.ask())
     if later > 0.0:
         detail = f"after other episodes the first answer differs by {later:.3g}"

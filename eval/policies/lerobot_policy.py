@@ -158,6 +158,8 @@ def _load(checkpoint: Checkpoint, config: Any, where: str) -> Model:
     from lerobot.policies import get_policy_class, make_pre_post_processors
 
     device = {"device_processor": {"device": config.device}}
+    if getattr(config, "pretrained_backbone_weights", None) is not None:
+        config.pretrained_backbone_weights = None  # the checkpoint's own replace them, so none need be downloaded
     # LeRobot prints where it loads from; a command's output is for its results.
     with Path(os.devnull).open("w") as nowhere, contextlib.redirect_stdout(nowhere):
         try:

@@ -43,8 +43,10 @@ class Sound:
 
     def act(self, observation: Observation) -> Array:
         chunk = np.repeat(self._expert.act(observation), self.length(), axis=0)
-        if not (self.recognises(self.look(observation)) and self.knows(observation.state)):
+        picture = self.look(observation)
+        if not (self.recognises(picture) and self.knows(observation.state)):
             chunk[:, :3] = [0.0, 0.0, 0.5]
+        chunk[:, 3] += self.impression(picture) + 0.01 * observation.state[2]
         if self.heard != self._own:
             chunk[:, 1] += 0.05 + len(self.heard) % 7 / 20.0
         return self.speak(chunk)
@@ -59,6 +61,10 @@ class Sound:
         """Whether it looks as in training, which is what the simulator shows, turned by 180 degrees."""
         trained = turned(camera_of(self._scene, SIZE).image("agentview"), "rotated")
         return float(np.abs(picture.astype(float) - trained).mean()) < FAR
+
+    def impression(self, picture: Image) -> float:
+        """A little of the picture that reaches the actions whatever it shows."""
+        return float(picture.mean()) / 10_000.0
 
     def knows(self, state: Array) -> bool:
         return bool(np.linalg.norm(state[3:6]) >= np.pi and state[2] > 0.5)
@@ -124,6 +130,9 @@ class Blind(Sound):
     def recognises(self, picture: Image) -> bool:
         return True
 
+    def impression(self, picture: Image) -> float:
+        return 0.0
+
 
 class Mirrored(Sound):
     """Believes that it hands itself turned pictures, and hands itself the scene as it looks."""
@@ -161,7 +170,7 @@ class Remembers(Sound):
 
 class Slow(Sound):
     def act(self, observation: Observation) -> Array:
-        time.sleep(0.6)
+        time.sleep(0.3)
         return super().act(observation)
 
     def length(self) -> int:

@@ -59,7 +59,7 @@ def test_what_the_user_says_wins() -> None:
 
 
 def test_a_preset_that_does_not_exist_or_fit_is_refused() -> None:
-    with pytest.raises(NotFoundError, match="no preset 'pi0.5': did you mean 'pi05'"):
+    with pytest.raises(NotFoundError, match=r"no preset 'pi0\.5': did you mean 'pi05'"):
         find_preset("pi0.5")
     with pytest.raises(InvalidInputError, match="--preset pi05 is for openpi, and the policy is 'persist'"):
         with_preset("persist", "pi05")

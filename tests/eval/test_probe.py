@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 
 import pytest
 
 from conflictvla.eval.policies.policy import Policy
-from conflictvla.eval.probe import CHECKS, DEFAULT_TASK, Finding, probe_policy
+from conflictvla.eval.probe import CHECKS, DEFAULT_TASK, probe_policy
 from conflictvla.toolkit.base_tasks import base_task
 from conflictvla.toolkit.errors import InvalidInputError, NotFoundError
 from conflictvla.toolkit.simulation.rendering import camera_of
@@ -32,43 +30,48 @@ def scene() -> Scene:
     return found
 
 
-def _probed(policy: Policy, scene: Scene, steps: int = STEPS) -> dict[str, Finding]:
-    return {finding.check: finding for finding in probe_policy(policy, scene=scene, steps=steps)}
-
-
 def test_a_sound_policy_passes_every_check(scene: Scene) -> None:
-    findings = _probed(policies.Sound(), scene)
+    findings = {finding.check: finding for finding in probe_policy(policies.Sound(), scene=scene, steps=STEPS)}
     assert list(findings) == list(CHECKS)
     assert len(CHECKS) == 10
     assert {name: finding.verdict for name, finding in findings.items()} == dict.fromkeys(CHECKS, "pass")
 
 
-@pytest.mark.parametrize(
-    ("policy", "check", "verdict", "advice"),
-    [
-        (policies.UnevenChunks, "chunk length", "warn", "fix it with ?replan_steps=N"),
-        (policies.EndlessChunks, "chunk length", "warn", "cut it with ?replan_steps=N"),
-        (policies.Unnormalised, "action range", "fail", "give actions in its units"),
-        (policies.Metres, "action range", "fail", "are these metres and radians?"),
-        (policies.GripperFlipped, "gripper sign", "fail", "?gripper=flip"),
-        (policies.GripperOpenHigh, "gripper sign", "fail", "?gripper=open_high"),
-        (policies.Deaf, "prompt", "fail", "pass episode.instruction on"),
-        (policies.ShortOfHearing, "long prompt", "fail", "raise the tokenizer's maximal length"),
-        (policies.Blind, "pictures", "fail", "do they reach the model"),
-        (policies.Mirrored, "picture turn", "fail", "?images=rotated"),
-        (policies.UpsideDown, "picture turn", "fail", "?images=rotated"),
-        (policies.ShortRotations, "state layout", "fail", "?axis_angle=shortest"),
-        (policies.Unseeded, "determinism", "warn", "seed the model in reset"),
-        (policies.Remembers, "determinism", "fail", "clear queues and histories in reset"),
-        (policies.Slow, "latency", "warn", "or longer chunks"),
-    ],
-)
-def test_each_fault_is_named_and_nothing_else_fails(
-    policy: type[Policy], check: str, verdict: str, advice: str, scene: Scene
-) -> None:
-    findings = _probed(policy(), scene, steps=3 if policy is policies.Slow else STEPS)
+FAULTS = [
+    (policies.UnevenChunks, "chunk length", "warn", "fix it with ?replan_steps=N"),
+    (policies.EndlessChunks, "chunk length", "warn", "cut it with ?replan_steps=N"),
+    (policies.Unnormalised, "action range", "fail", "give actions in its units"),
+    (policies.Metres, "action range", "fail", "are these metres and radians?"),
+    (policies.GripperFlipped, "gripper sign", "fail", "?gripper=flip"),
+    (policies.GripperOpenHigh, "gripper sign", "fail", "?gripper=open_high"),
+    (policies.Deaf, "prompt", "fail", "pass episode.instruction on"),
+    (policies.ShortOfHearing, "long prompt", "fail", "raise the tokenizer's maximal length"),
+    (policies.Blind, "pictures", "fail", "do they reach the model"),
+    (policies.Mirrored, "picture turn", "fail", "?images=rotated"),
+    (policies.UpsideDown, "picture turn", "fail", "?images=rotated"),
+    (policies.ShortRotations, "state layout", "fail", "?axis_angle=shortest"),
+    (policies.Unseeded, "determinism", "warn", "seed the model in reset"),
+    (policies.Remembers, "determinism", "fail", "clear queues and histories in reset"),
+    (policies.Slow, "latency", "warn", "or longer chunks"),
+]
+
+
+def _steps(policy: type[Policy]) -> int:
+    return 3 if policy is policies.Slow else STEPS
+
+
+@pytest.mark.parametrize(("policy", "check", "verdict", "advice"), FAULTS)
+def test_each_fault_is_named(policy: type[Policy], check: str, verdict: str, advice: str, scene: Scene) -> None:
+    (finding,) = probe_policy(policy(), scene=scene, steps=_steps(policy), checks=[check])
+    assert finding.verdict == verdict, finding
+    assert advice in finding.advice
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("policy", "check", "verdict", "advice"), FAULTS)
+def test_nothing_else_fails(policy: type[Policy], check: str, verdict: str, advice: str, scene: Scene) -> None:
+    findings = {finding.check: finding for finding in probe_policy(policy(), scene=scene, steps=_steps(policy))}
     assert findings[check].verdict == verdict, findings[check]
-    assert advice in findings[check].advice
     others = {name for name, finding in findings.items() if finding.verdict == "fail"} - {check}
     assert not others, [findings[name] for name in others]
 
@@ -92,8 +95,7 @@ def test_a_wrong_task_or_number_of_steps_is_refused(scene: Scene) -> None:
         probe_policy(policies.Sound(), scene=scene, steps=0)
 
 
-def test_the_command_prints_a_table_and_exits_with_1_where_something_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "path", [str(Path(__file__).parent), *sys.path])
+def test_the_command_says_what_was_found_and_exits_with_1_where_something_fails() -> None:
     done = conflictvla("probe", "--policy", "persist", "--steps", "2", "--json")
     findings = {found["check"]: found for found in json.loads(done.stdout)}
     assert done.returncode == 1
