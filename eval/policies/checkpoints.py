@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,10 +53,18 @@ def files_sha256(folder: Path) -> str:
     """Hash of a checkpoint's files and their names, 16 hexadecimal digits."""
     digest = hashlib.sha256()
     for file in sorted(path for pattern in READ for path in folder.rglob(pattern)):
+        about = file.stat()
         digest.update(file.relative_to(folder).as_posix().encode())
-        with file.open("rb") as content:
-            digest.update(hashlib.file_digest(content, "sha256").digest())
+        digest.update(_file_sha256(file, about.st_size, about.st_mtime_ns))
     return digest.hexdigest()[:16]
+
+
+@functools.cache
+def _file_sha256(file: Path, size: int, changed_ns: int) -> bytes:
+    """A file's hash, computed again only when the file has changed: weights take seconds."""
+    del size, changed_ns
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").digest()
 
 
 def _from_hub(target: str, where: str) -> Checkpoint:

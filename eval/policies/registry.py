@@ -39,7 +39,10 @@ def load_policy(spec: str) -> Policy:
 
     agents = {"persist": scripted.Persist, "refuse": scripted.Refuse, "fail_persist": scripted.FailPersist}
     if spec not in agents:
-        raise NotFoundError(f"no policy '{spec}': {choices(spec, sorted(agents))}, or your own as module:Class")
+        raise NotFoundError(
+            f"no policy '{spec}': {choices(spec, sorted(agents))}, lerobot:PATH, "
+            "openpi://HOST:PORT, vla-eval://HOST:PORT, or your own as module:Class"
+        )
     return agents[spec]()
 
 
