@@ -11,6 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from .cli_policies import PolicyOption, PresetOption, named_policy, presets, probe, serve_policy
 from .cli_progress import (
     ERR,
     FOUND_SOMETHING_WRONG,
@@ -36,6 +37,8 @@ app = typer.Typer(
 )
 tasks_app = typer.Typer(help="Browse, check and build the conflict cases.", no_args_is_help=True)
 app.add_typer(tasks_app, name="tasks")
+for command in (probe, presets, serve_policy):
+    app.command()(command)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 RolloutsArgument = Annotated[
@@ -87,7 +90,7 @@ def demo(
 
 @app.command()
 def run(
-    policy: Annotated[str, typer.Option(help="persist, refuse, fail_persist, or your own as module:Class.")],
+    policy: PolicyOption,
     out: Annotated[Path, typer.Option(help="Folder; rollouts go to OUT/rollouts/<policy>.")],
     cases: Annotated[
         str | None, typer.Option(help="Case ids with * as wildcard, comma-separated; default: all.")
@@ -99,6 +102,7 @@ def run(
     ray: Annotated[str | None, typer.Option(help="Address of a Ray cluster to run on, or 'local'.")] = None,
     answer_limit: Annotated[float, typer.Option(help="Longest time for an answer of the policy, in seconds.")] = 600.0,
     keep_going: Annotated[bool, typer.Option("--keep-going", help="Go on when the policy fails in a rollout.")] = False,
+    preset: PresetOption = None,
     tasks: TasksOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -117,7 +121,7 @@ def run(
     executor = choose_executor(workers, ray, answer_limit_s=answer_limit)
     with run_progress(len(chosen) * len(states), as_json=as_json) as report_progress:
         result = run_policy(
-            policy,
+            named_policy(policy, preset),
             chosen,
             out / "rollouts",
             init_states=states,

@@ -18,6 +18,7 @@ PACKAGES = {
     "base": ("datasets", "huggingface-hub", "numpy", "pyarrow", "scipy"),
     "sim": ("mujoco", "robosuite"),
     "lerobot": ("lerobot", "torch"),
+    "remote": ("msgpack", "websockets"),
     "serve": ("gradio",),
 }
 PINNED_MUJOCO = "3.2.3"

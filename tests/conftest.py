@@ -80,13 +80,14 @@ def new_venv(tmp_path: Path) -> Callable[..., Path]:
     Skips the test where no package index can be reached.
     """
 
-    def create(*requirements: str, dependencies: bool = True) -> Path:
+    def create(*requirements: str, dependencies: bool = True, constrained: bool = True) -> Path:
         uv = str(Path(sys.executable).with_name("uv"))
         folder = tmp_path / "venv"
         python = folder / "bin" / "python"
         if not python.exists():
             subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, str(folder)], check=True)
-        options = ["--quiet", "--python", str(python), "--constraint", str(REPOSITORY / "constraints.txt")]
+        options = ["--quiet", "--python", str(python)]
+        options += ["--constraint", str(REPOSITORY / "constraints.txt")] if constrained else []
         options += [] if dependencies else ["--no-deps"]
         install = [uv, "pip", "install", *options, *requirements]
         result = subprocess.run(install, capture_output=True, text=True, check=False)

@@ -3,28 +3,44 @@
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 
 from ...toolkit.errors import InvalidInputError, NotFoundError, choices
+from .adapters import ADAPTERS, load_adapter
 from .policy import Policy
 
 SCRIPTED = ("persist", "refuse", "fail_persist")
 """Names of the scripted agents of the demonstration; ``scripted.AGENTS`` has more."""
 
 
+ENTRY_POINTS = "conflictvla.policies"
+"""Group of entry points in which an installed package offers policy classes by name."""
+
+
 def load_policy(spec: str) -> Policy:
-    """The policy that a spec names: a scripted agent, or ``module:Class`` of the user's own.
+    """The policy that a spec names.
+
+    A scripted agent; a checkpoint or server (``lerobot:PATH``, ``openpi://HOST:PORT``, ``vla-eval://HOST:PORT``, each
+    with settings behind a question mark); a class that an installed package offers; or ``module:Class``.
 
     Raises:
-        NotFoundError: No such agent, module or class.
-        InvalidInputError: The class is not a policy.
+        NotFoundError: No such agent, checkpoint, module, class or setting.
+        InvalidInputError: The class is not a policy, or a setting makes no sense.
+        PolicyError: No policy server answers.
     """
+    if spec.partition(":")[0] in ADAPTERS:
+        return load_adapter(spec)
     if ":" in spec:
         return _own(spec)
+    offered = importlib.metadata.entry_points(group=ENTRY_POINTS, name=spec)
+    if offered:
+        return _own(next(iter(offered)).value)
     from . import scripted
 
     if spec not in scripted.AGENTS:
         raise NotFoundError(
-            f"no policy '{spec}': {choices(spec, sorted(scripted.AGENTS))}, or your own as module:Class"
+            f"no policy '{spec}': {choices(spec, sorted(scripted.AGENTS))}, lerobot:PATH, "
+            "openpi://HOST:PORT, vla-eval://HOST:PORT, or your own as module:Class"
         )
     return scripted.AGENTS[spec]()
 

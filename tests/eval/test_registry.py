@@ -1,0 +1,36 @@
+"""A policy is found by whatever names it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conflictvla.eval.policies.registry import ENTRY_POINTS, load_policy
+from conflictvla.toolkit.errors import NotFoundError
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package of a user's that offers policies, as pip would install it."""
+    metadata = tmp_path / "drifters-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: drifters\nVersion: 1.0\n")
+    entries = "drift = misbehaving:Drift\nabsent = misbehaving:Absent\n"
+    (metadata / "entry_points.txt").write_text(f"[{ENTRY_POINTS}]\n{entries}")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.syspath_prepend(str(HERE))
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_class_that_an_installed_package_offers_is_found_by_name() -> None:
+    assert load_policy("drift").info.name == "drift"
+    with pytest.raises(NotFoundError, match="module 'misbehaving' has no 'Absent'"):
+        load_policy("absent")
+
+
+def test_what_nobody_offers_is_refused_with_all_the_ways_to_name_a_policy() -> None:
+    with pytest.raises(NotFoundError, match=r"no policy 'persits': did you mean 'persist'.* lerobot:.*module:Class"):
+        load_policy("persits")
