@@ -1,11 +1,11 @@
-"""Operational-space control of the arm, one torque command a physics substep.
+"""Operational-space control of the arm: a control step is many physics substeps, each under its own torques.
 
 The control law is robosuite 1.4.0's ``OSC_POSE`` with fixed impedance (after Khatib 1987,
 https://doi.org/10.1109/JRA.1987.1087068), and its results are robosuite's to the last bit: the same compiled routines
 are called on arrays of the same memory layout, since a product of matrices rounds differently in another layout. What
-is ours is that a substep is one compiled call, and that every piece of the controller's state is explicit, so that a
-reset can be complete. In the stock environment the goal, the stale pose of the last update and the gripper's
-accumulated command survive from one episode into the next.
+is ours is that a whole control step, MuJoCo's part included, is one compiled call, and that every piece of the
+controller's state is explicit, so that a reset can be complete. In the stock environment the goal, the stale pose of
+the last update and the gripper's accumulated command survive from one episode into the next.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import mujoco
 import numba
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +23,21 @@ from robosuite.utils.control_utils import (
     set_goal_orientation,
 )
 
+from .mujoco_library import (
+    mj_forward,
+    mj_forwardSkip,
+    mj_fullM,
+    mj_fwdConstraint,
+    mj_fwdPosition,
+    mj_jacSite,
+    mj_step2,
+)
+
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
+
+STAGE_POS = 1
+"""MuJoCo's ``mjSTAGE_POS``: what depends on positions alone."""
 
 GRIPPER_SPEED = 0.01
 """How far the gripper's normalised command moves per physics substep."""
@@ -112,31 +124,26 @@ class PoseController:
         self._goal_ori = np.array(self._grip_ori)
         self._finger_command = np.zeros(2)
 
-    def set_goal(self, action: Array) -> None:
-        """Set the goal pose from an action, once a control step.
+    def execute(self, action: Array, substeps: int) -> None:
+        """Execute one control step. Needs positions up to date, and leaves them so.
 
         Args:
-            action: Shape (6,), in [-1, 1]: translation and axis-angle rotation relative to the present pose.
+            action: Shape (7,), in [-1, 1]: translation and axis-angle rotation relative to the present pose, and the
+                gripper, whose sign opens (-1) or closes (+1) the fingers.
+            substeps: Physics substeps of a control step.
         """
-        delta = action * self._gains.output_scale
-        # As in robosuite: a zero rotation keeps the previous orientation goal, a zero translation does not.
-        if np.any(np.abs(delta[3:]) > 0.0):
-            self._goal_ori = set_goal_orientation(delta[3:], np.array(self._grip_ori))
-        self._goal_pos = self._grip_pos + delta[:3]
-
-    def command(self, gripper_action: float) -> None:
-        """Write the actuator commands of one physics substep. Needs positions and velocities up to date.
-
-        Args:
-            gripper_action: Its sign opens (-1) or closes (+1) the fingers.
-        """
+        self._set_goal(action[:6])
         arm, gains = self._arm, self._gains
-        mujoco.mj_jacSite(self._model, self._data, self._jac_pos, self._jac_rot, arm.grip_site)
-        mujoco.mj_fullM(self._model, self._mass, self._inertia)
-        _command_arm(
+        _execute(
+            self._model._address,  # noqa: SLF001  # the bindings' way to the C structure
+            self._data._address,  # noqa: SLF001
+            substeps,
+            float(action[6]),
+            arm.grip_site,
             self._jac_pos,
             self._jac_rot,
             self._mass,
+            self._inertia,
             self._qpos,
             self._qvel,
             self._bias,
@@ -153,15 +160,90 @@ class PoseController:
             gains.highest_torque,
             arm.arm_actuators,
             self._ctrl,
-        )
-        _command_fingers(
-            gripper_action,
             self._finger_command,
             self._finger_bias,
             self._finger_weight,
             arm.gripper_actuators,
-            self._ctrl,
         )
+
+    def _set_goal(self, action: Array) -> None:
+        """Set the goal pose from the first six components of an action."""
+        delta = action * self._gains.output_scale
+        # As in robosuite: a zero rotation keeps the previous orientation goal, a zero translation does not.
+        if np.any(np.abs(delta[3:]) > 0.0):
+            self._goal_ori = set_goal_orientation(delta[3:], np.array(self._grip_ori))
+        self._goal_pos = self._grip_pos + delta[:3]
+
+
+@numba.njit(cache=True)
+def _execute(
+    model: int,
+    data: int,
+    substeps: int,
+    gripper_action: float,
+    grip_site: int,
+    site_jac_pos: Array,
+    site_jac_rot: Array,
+    full_mass: Array,
+    inertia: Array,
+    qpos: Array,
+    qvel: Array,
+    bias: Array,
+    qpos_of_arm: Indices,
+    qvel_of_arm: Indices,
+    grip_pos: Array,
+    grip_ori: Array,
+    goal_pos: Array,
+    goal_ori: Array,
+    kp: Array,
+    kd: Array,
+    posture: Array,
+    lowest: Array,
+    highest: Array,
+    arm_actuators: Indices,
+    ctrl: Array,
+    finger_command: Array,
+    finger_bias: Array,
+    finger_weight: Array,
+    finger_actuators: Indices,
+) -> None:
+    """The substeps of one control step; ``model`` and ``data`` are addresses, all arrays are MuJoCo's or scratch."""
+    for substep in range(substeps):
+        # LIBERO's own substep is two forward passes and a step. The second pass only refines the constraint solution
+        # that warm-starts the step, and of the step only what depends on the commands is left to do: the same bits for
+        # half the work. What depends on positions alone is up to date before the first substep.
+        if substep == 0:
+            mj_forwardSkip(model, data, STAGE_POS, 1)
+        else:
+            mj_forward(model, data)
+        mj_fwdConstraint(model, data)
+        mj_jacSite(model, data, site_jac_pos.ctypes.data, site_jac_rot.ctypes.data, grip_site)
+        mj_fullM(model, full_mass.ctypes.data, inertia.ctypes.data)
+        _command_arm(
+            site_jac_pos,
+            site_jac_rot,
+            full_mass,
+            qpos,
+            qvel,
+            bias,
+            qpos_of_arm,
+            qvel_of_arm,
+            grip_pos,
+            grip_ori,
+            goal_pos,
+            goal_ori,
+            kp,
+            kd,
+            posture,
+            lowest,
+            highest,
+            arm_actuators,
+            ctrl,
+        )
+        _command_fingers(gripper_action, finger_command, finger_bias, finger_weight, finger_actuators, ctrl)
+        mj_step2(model, data)
+    # Positions have moved on since the last forward pass; readers must see the state as it is now.
+    mj_fwdPosition(model, data)
 
 
 @numba.njit(cache=True)
