@@ -18,7 +18,12 @@ NAMES = ("libmujoco*.so*", "libmujoco*.dylib", "mujoco.dll")
 """What the library is called in MuJoCo's wheels on Linux, macOS and Windows."""
 
 
-def _library() -> Path:
+def library_file() -> Path:
+    """MuJoCo's library, as its wheel brings it.
+
+    Raises:
+        InvalidInputError: The package holds none.
+    """
     folder = Path(mujoco.__file__).parent
     found = [file for name in NAMES for file in sorted(folder.glob(name))]
     if not found:
@@ -32,7 +37,7 @@ def _function(name: str, *arguments: types.Type) -> Any:
     return types.ExternalFunction(name, types.void(*arguments))
 
 
-llvmlite.binding.load_library_permanently(str(_library()))
+llvmlite.binding.load_library_permanently(str(library_file()))
 
 mj_forward = _function("mj_forward", types.intp, types.intp)
 mj_forwardSkip = _function("mj_forwardSkip", types.intp, types.intp, types.int32, types.int32)  # noqa: N816
