@@ -63,13 +63,18 @@ class Recorder:
                     f"{scene.task.task_id}: {len(names)} {what}, but a recording has room for {slots}: "
                     f"{', '.join(names)}"
                 )
-        self._scene, self._targets = scene, targets
+        self._scene, self._data = scene, scene.data
+        bodies: dict[str, int] = scene.libero.obj_body_id
+        # Where a body is stands among all bodies' places; handles and knobs are parts, and have to be asked for.
+        self._target_bodies = {slot: bodies[name] for slot, name in enumerate(targets) if name in bodies}
+        self._target_parts = {slot: name for slot, name in enumerate(targets) if name not in bodies}
+        self._xpos, self._xquat = scene.data.xpos, scene.data.xquat
         self._actions: list[Float32Array] = []
         self._states: list[Array] = []
         self._grip_pos: list[Array] = []
         self._body_pos: list[Array] = []
         self._body_quat: list[Array] = []
-        self._target_pos: list[Array] = []
+        self._part_pos: list[Array] = []
         self._contacts: list[GeomPairs] = []
 
     def append(self, executed: Float32Array) -> None:
@@ -90,19 +95,19 @@ class Recorder:
         )
 
     def _look(self) -> None:
-        scene, data = self._scene, self._scene.data
-        self._states.append(scene.physics())
-        self._grip_pos.append(scene.grip_pos())
-        self._body_pos.append(data.xpos.copy())
-        self._body_quat.append(data.xquat.copy())
-        self._target_pos.append(target_positions(scene, self._targets))
-        self._contacts.append(data.contact.geom.copy())
+        self._states.append(self._scene.physics())
+        self._grip_pos.append(self._scene.grip_pos())
+        self._body_pos.append(self._xpos.copy())
+        self._body_quat.append(self._xquat.copy())
+        self._contacts.append(self._data.contact.geom.copy())
+        if self._target_parts:
+            self._part_pos.append(target_positions(self._scene, [*self._target_parts.values()]))
 
     def _features(self) -> dict[str, Float32Array]:
         """All features but ``action``, at every state seen, shape (H + 1, width)."""
         scene, bodies = self._scene, self.things.bodies
         qpos = np.array(self._states)[:, 1 : 1 + scene.model.nq]
-        grip_pos, quat = np.array(self._grip_pos), np.array(self._body_quat)
+        grip_pos, pos, quat = (np.array(seen) for seen in (self._grip_pos, self._body_pos, self._body_quat))
         hand, fingers = quat[:, scene.hand], qpos[:, scene.arm.gripper_qpos]
         made: dict[str, npt.NDArray[np.generic]] = {
             "observation.state": np.concatenate([grip_pos, axis_angle(hand), fingers], axis=1),
@@ -110,12 +115,19 @@ class Recorder:
             "observation.eef_quat_wxyz": hand,
             "observation.joint_pos_rad": qpos[:, scene.arm.qpos],
             "observation.gripper_pos_m": fingers,
-            "observation.target_pos_m": _in_slots(np.array(self._target_pos), TARGET_SLOTS),
-            "observation.object_pos_m": _in_slots(np.array(self._body_pos)[:, bodies], OBJECT_SLOTS),
+            "observation.target_pos_m": self._targets_by_slot(pos),
+            "observation.object_pos_m": _in_slots(pos[:, bodies], OBJECT_SLOTS),
             "observation.object_quat_wxyz": _in_slots(quat[:, bodies], OBJECT_SLOTS),
             "observation.gripper_contact": self._contact_by_slot(),
         }
         return {name: values.astype(np.float32) for name, values in made.items()}
+
+    def _targets_by_slot(self, body_pos: Array) -> Array:
+        by_slot = np.zeros((len(body_pos), TARGET_SLOTS, 3))
+        by_slot[:, [*self._target_bodies]] = body_pos[:, [*self._target_bodies.values()]]
+        if self._target_parts:
+            by_slot[:, [*self._target_parts]] = np.array(self._part_pos)
+        return by_slot.reshape(len(body_pos), -1)
 
     def _contact_by_slot(self) -> npt.NDArray[np.int64]:
         contact, objects = self.things.gripper_contact(self._contacts), len(self.things.objects)

@@ -80,6 +80,9 @@ def test_recording(scene: Scene, tmp_path: Path, figures: dict[str, float], best
     started = time.perf_counter()
     write_lerobot_dataset([shard] * 20, tmp_path / "set", repo_id="conflictvla/bench")
     figures["lerobot_frames_written_per_s"] = 20 * STEPS / (time.perf_counter() - started)
+    for part in ("data", "meta", "sim_states"):
+        size = sum(file.stat().st_size for file in (tmp_path / "set" / part).rglob("*") if file.is_file())
+        figures[f"lerobot_{part}_bytes_per_frame"] = size / (20 * STEPS)
 
 
 def test_looking_only_when_asked(scene: Scene, figures: dict[str, float], best_seconds: Callable[..., float]) -> None:

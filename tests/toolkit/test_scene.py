@@ -12,6 +12,7 @@ from conflictvla.toolkit.base_tasks import base_task, base_tasks, bddl_path, ini
 from conflictvla.toolkit.errors import InvalidInputError, NotFoundError
 from conflictvla.toolkit.libero_install import load_libero, quiet
 from conflictvla.toolkit.records import HORIZONS, SETTLE_STEPS, SUITES
+from conflictvla.toolkit.simulation import mujoco_library
 from conflictvla.toolkit.simulation.scene import NO_OP, Scene
 from conflictvla.toolkit.simulation.scene_pool import ScenePool
 
@@ -185,6 +186,12 @@ def test_actions_beyond_the_limits_are_clipped(scene: Scene) -> None:
         return scene.state().sha256()
 
     assert after(1.0) == after(40.0)
+
+
+def test_a_mujoco_without_its_library_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mujoco_library, "NAMES", ("libmujoco.none",))
+    with pytest.raises(InvalidInputError, match=r"holds none of libmujoco\.none: install mujoco 3\.2\.3"):
+        mujoco_library.library_file()
 
 
 def test_a_pool_builds_each_scene_once_and_gives_up_the_least_used() -> None:

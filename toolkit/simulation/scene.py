@@ -123,19 +123,7 @@ class Scene:
         Args:
             action: Shape (7,): translation, axis-angle rotation, gripper (-1 opens, +1 closes); clipped to [-1, 1].
         """
-        clipped = np.clip(np.asarray(action, dtype=np.float64), -1.0, 1.0)
-        for substep in range(self._substeps):
-            # LIBERO's own substep is two forward passes and a step. The second pass only refines the constraint
-            # solution that warm-starts the step, and of the step only what depends on the commands is left to do: the
-            # same bits for half the work.
-            mujoco.mj_forward(self.model, self.data)
-            mujoco.mj_fwdConstraint(self.model, self.data)
-            if substep == 0:
-                self._controller.set_goal(clipped[:6])
-            self._controller.command(float(clipped[6]))
-            mujoco.mj_step2(self.model, self.data)
-        # Positions have moved on since the last forward pass; readers must see the state as it is now.
-        mujoco.mj_fwdPosition(self.model, self.data)
+        self._controller.execute(np.clip(np.asarray(action, dtype=np.float64), -1.0, 1.0), self._substeps)
 
     def succeeded(self) -> bool:
         """Whether the base task's goal holds now, by LIBERO's own predicates."""
