@@ -42,7 +42,7 @@ HESITATION = 0.5
 
 LEAST_STEPS, HALF_WAY = 20, 0.5
 """A late detector stops after this many actions at the earliest, and once this share of the way to its first target
-is behind it."""
+is behind it, or the hand would close: what is taken by its top is never reached by its middle."""
 
 NOISE = 0.1
 """Standard deviation of the noise on each of the arm's six action components."""
@@ -194,7 +194,7 @@ def _half_way(scene: Scene, motion: Motion) -> Motion:
 
     start_m = distance_m()
     for step, action in enumerate(motion):
-        if step >= LEAST_STEPS and distance_m() < (1.0 - HALF_WAY) * start_m:
+        if step >= LEAST_STEPS and (distance_m() < (1.0 - HALF_WAY) * start_m or action[-1] > 0.0):
             break
         yield action
     yield from _hold_still()
