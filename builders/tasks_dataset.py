@@ -44,6 +44,7 @@ def load_tasks(config: str = "instances", path: Path | str | None = None) -> Dat
         NotFoundError: There is no such config.
         DatasetError: The folder is not a task release, or its file is damaged.
     """
+    import pyarrow as pa
     import pyarrow.parquet as pq
     from datasets import Dataset
     from datasets.table import InMemoryTable
@@ -56,8 +57,8 @@ def load_tasks(config: str = "instances", path: Path | str | None = None) -> Dat
         raise DatasetError(f"{folder}: not a task release, {config}/{SPLIT}.parquet is missing")
     try:
         tasks = Dataset(InMemoryTable(pq.read_table(file)))  # features travel in the file's own metadata
-    except (OSError, ValueError) as error:
-        raise DatasetError(f"{file}: cannot be read as tasks ({str(error).splitlines()[0]}); write it anew") from error
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, pa.ArrowException) as error:
+        raise DatasetError(f"{file}: cannot be read as tasks ({error!r:.100}); write it anew") from error
     missing = [column for column in _features_of(config) if column not in tasks.column_names]
     if missing:
         raise DatasetError(f"{file}: is no file of tasks, it has no column '{missing[0]}'; write it anew")
@@ -65,12 +66,21 @@ def load_tasks(config: str = "instances", path: Path | str | None = None) -> Dat
 
 
 def load_instances(path: Path | str | None = None) -> tuple[Instance, ...]:
-    """All references and conflict instances as typed records, references first."""
+    """All references and conflict instances as typed records, references first.
+
+    Raises:
+        DatasetError: The folder is not a task release, or damaged.
+    """
+    import pyarrow as pa
+
     found: list[Instance] = []
     for config in ("references", "instances"):
         tasks = load_tasks(config, path)
-        suites = tasks.features["suite"].names
-        found.extend(_instance(row, suites) for row in tasks.to_list())
+        try:
+            suites = tasks.features["suite"].names
+            found.extend(_instance(row, suites) for row in tasks.to_list())
+        except (ValueError, LookupError, TypeError, AttributeError, OSError, pa.ArrowException) as error:
+            raise DatasetError(f"the tasks' {config} are damaged ({error!r:.100}); write them anew") from error
     return tuple(found)
 
 
