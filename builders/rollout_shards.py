@@ -76,7 +76,7 @@ def read_shard(path: Path) -> Rollout:
             name: table.column(name).combine_chunks().flatten().to_numpy().reshape(-1, width)
             for name, (width, _) in FRAME_FEATURES.items()
         }
-    except (OSError, KeyError, ValueError) as error:
+    except (OSError, KeyError, ValueError, pa.ArrowException) as error:
         raise DatasetError(f"{path}: not a whole rollout shard ({error}); delete it and run again") from error
     return Rollout(episode=_episode(fields), frames=frames, sim_states=np.vstack([before, final]))
 

@@ -38,7 +38,12 @@ class SimStateWriter:
             file = self._folder / f"file-{self._episodes // EPISODES_PER_FILE:03d}.parquet"
             # Neighbouring states share their leading bytes: split by byte, they compress.
             self._writer = pq.ParquetWriter(
-                file, SCHEMA, compression="zstd", use_dictionary=False, use_byte_stream_split=["state.list.element"]
+                file,
+                SCHEMA,
+                compression="zstd",
+                use_dictionary=False,
+                use_byte_stream_split=["state.list.element"],
+                write_page_checksum=True,
             )
         rows, width = states.shape
         table = pa.table(
@@ -78,14 +83,35 @@ def read_sim_states(dataset: Path, episodes: Iterable[int]) -> dict[int, Array]:
     for number in sorted({index // EPISODES_PER_FILE for index in wanted}):
         file = dataset / SIM_STATES / f"file-{number:03d}.parquet"
         try:
-            table = pq.read_table(file, filters=[("episode_index", "in", wanted)])
-        except (OSError, ValueError) as error:
-            raise DatasetError(f"{file}: no simulator states to read ({str(error).splitlines()[0]})") from error
-        index = table["episode_index"].to_numpy()
-        for episode in np.unique(index):
-            states = table["state"].filter(pa.array(index == episode)).combine_chunks()
-            found[int(episode)] = states.flatten().to_numpy().reshape(len(states), -1)
+            found |= _by_episode(_read(file, wanted), wanted)
+        except (OSError, ValueError, TypeError, LookupError, pa.ArrowException) as error:
+            said = (str(error).splitlines() or [type(error).__name__])[0]
+            raise DatasetError(f"{file}: no simulator states to read ({said})") from error
     missing = [index for index in wanted if index not in found]
     if missing:
         raise DatasetError(f"{dataset / SIM_STATES}: no states of episode {missing[0]}")
+    return found
+
+
+def _read(file: Path, wanted: list[int]) -> pa.Table:
+    """The row groups with wanted episodes.
+
+    One after the other and in this thread: a filtered read by Arrow's own threads can wait for good on a damaged file.
+    """
+    parquet = pq.ParquetFile(file, page_checksum_verification=True)
+    groups = []
+    for group in range(parquet.metadata.num_row_groups):
+        statistics = parquet.metadata.row_group(group).column(0).statistics
+        known = statistics is not None and statistics.has_min_max
+        if not known or any(statistics.min <= episode <= statistics.max for episode in wanted):
+            groups.append(group)
+    return parquet.read_row_groups(groups, use_threads=False)
+
+
+def _by_episode(table: pa.Table, wanted: list[int]) -> dict[int, Array]:
+    index = table["episode_index"].to_numpy()
+    found = {}
+    for episode in np.intersect1d(index, wanted):
+        states = table["state"].filter(pa.array(index == episode)).combine_chunks()
+        found[int(episode)] = states.flatten().to_numpy().reshape(len(states), -1)
     return found

@@ -10,7 +10,9 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 CONFIGS = ("instances", "cases", "references")
 SPLIT = "test"
+COLUMNS = tuple(field.name for field in fields(Instance) if field.name != "arm")
+"""Columns that an ``Instance`` is read from; the arm follows from them."""
 
 
 def packaged_tasks() -> Path:
@@ -55,10 +59,8 @@ def load_tasks(config: str = "instances", path: Path | str | None = None) -> Dat
     missing = [column for column in _features_of(config) if column not in table.column_names]
     if missing:
         raise _no_column(file, missing[0])
-    try:
+    with _said_in_one_line(file):
         return Dataset(InMemoryTable(table))  # features travel in the file's own metadata
-    except ValueError as error:
-        raise _unreadable(file, error) from error
 
 
 def load_instances(path: Path | str | None = None) -> tuple[Instance, ...]:
@@ -73,14 +75,12 @@ def load_instances(path: Path | str | None = None) -> tuple[Instance, ...]:
     for config in ("references", "instances"):
         file = _file_of(config, path)
         table = _read(file)
-        try:
-            features = json.loads(table.schema.metadata[b"huggingface"])["info"]["features"]
-            suites = features["suite"]["names"]
+        missing = [column for column in COLUMNS if column not in table.column_names]
+        if missing:
+            raise _no_column(file, missing[0])
+        with _said_in_one_line(file):
+            suites = json.loads(table.schema.metadata[b"huggingface"])["info"]["features"]["suite"]["names"]
             found.extend(_instance(row, suites) for row in table.to_pylist())
-        except KeyError as error:
-            raise _no_column(file, str(error.args[0])) from error
-        except (TypeError, ValueError, IndexError) as error:
-            raise _unreadable(file, error) from error
     return tuple(found)
 
 
@@ -95,14 +95,19 @@ def _file_of(config: str, path: Path | str | None) -> Path:
 def _read(file: Path) -> pa.Table:
     import pyarrow.parquet as pq
 
-    try:
+    with _said_in_one_line(file):
         return pq.read_table(file)
-    except (OSError, ValueError) as error:
-        raise _unreadable(file, error) from error
 
 
-def _unreadable(file: Path, error: Exception) -> DatasetError:
-    return DatasetError(f"{file}: cannot be read as tasks ({str(error).splitlines()[0]}); write it anew")
+@contextmanager
+def _said_in_one_line(file: Path) -> Iterator[None]:
+    """Whatever Arrow or ``datasets`` make of a damaged file."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError, OSError, pa.ArrowException) as error:
+        raise DatasetError(f"{file}: cannot be read as tasks ({error!r:.100}); write it anew") from error
 
 
 def _no_column(file: Path, column: str) -> DatasetError:
