@@ -41,6 +41,8 @@ LOUD, FAINT = 1.5, 0.05
 NEARER_M, MOVED_M = 0.03, 0.03
 """By how much another convention must bring the gripper nearer to be called better; the least that is an approach."""
 
+OUT_OF_RANGE = "not looked at: actions out of range lead anywhere"
+
 FULL_ROLLOUTS, MEAN_HORIZON = 14_530, 330
 FULL_DAYS = 7.0
 """A full evaluation that takes longer on one worker is warned of."""
@@ -72,25 +74,19 @@ class Finding:
 
 
 class _Seen:
-    """What several checks share; each part is measured when it is first looked at.
+    """What several checks share; all but the first answers is measured when it is first looked at.
 
     Attributes:
         prompts: Other instructions of the suite.
+        first: The very first answer, before an episode could leave anything over.
+        noise: By how much the answer to an equal question right after it differs.
     """
 
     def __init__(self, bench: Bench, prompts: tuple[str, ...], steps: int) -> None:
         self.prompts = prompts
+        self.first: Array = bench.ask()
+        self.noise = difference(self.first, bench.ask())
         self._bench, self._steps = bench, steps
-
-    @functools.cached_property
-    def first(self) -> Array:
-        """The first answer."""
-        return self._bench.ask()
-
-    @functools.cached_property
-    def noise(self) -> float:
-        """By how much the answer to an equal question differs."""
-        return difference(self.first, self._bench.ask())
 
     @functools.cached_property
     def drive(self) -> Drive:
@@ -101,6 +97,11 @@ class _Seen:
     def prompt_effect(self) -> float:
         """By how much other prompts change the first answer."""
         return max(difference(self.first, self._bench.ask(prompt)) for prompt in self.prompts)
+
+    @property
+    def largest(self) -> float:
+        """Largest arm component of an action in the trial."""
+        return float(np.abs(self.drive.actions[:, :6]).max())
 
     @property
     def deaf(self) -> bool:
@@ -144,9 +145,9 @@ def probe_policy(
     scene = scene or Scene(base_task(instance.suite, instance.base_task))
     bench = Bench(policy, scene, instance, init_state=init_state, seed=seed)
     tell = progress or (lambda _: None)
-    seen = _Seen(bench, _other_prompts(instance), steps)
     findings = []
     try:
+        seen = _Seen(bench, _other_prompts(instance), steps)
         for name in checks or CHECKS:
             tell(name)
             findings.append(CHECKS[name](bench, seen, steps))
@@ -180,7 +181,7 @@ def _chunk_length(bench: Bench, seen: _Seen, steps: int) -> Finding:
 
 
 def _action_range(bench: Bench, seen: _Seen, steps: int) -> Finding:
-    largest = float(np.abs(seen.drive.actions[:, :6]).max())
+    largest = seen.largest
     detail = f"largest arm component {largest:.3g}"
     if largest > LOUD:
         advice = "LIBERO takes -1 to 1: give actions in its units (±1 is 5 cm, 0.5 rad), un-normalised once"
@@ -244,6 +245,8 @@ def _picture_turn(bench: Bench, seen: _Seen, steps: int) -> Finding:
     """A policy comes nearest to its target when it sees the scene as it was trained to."""
     if not seen.drive.views:
         return Finding(check="picture turn", verdict="pass", detail="no pictures")
+    if seen.largest > LOUD:
+        return Finding(check="picture turn", verdict="warn", detail=OUT_OF_RANGE)
     approaches = {(False, False): seen.drive.approach_m}
     for sideways, over in list(TURNS)[1:]:
         change = _seeing(lambda image, s=sideways, o=over: image[:: -1 if o else 1, :: -1 if s else 1])  # type: ignore[misc]
@@ -258,6 +261,8 @@ def _state_layout(bench: Bench, seen: _Seen, steps: int) -> Finding:
     effect = difference(seen.first, bench.ask(change=_without_state))
     if effect <= seen.noise:
         return Finding(check="state layout", verdict="pass", detail="the policy does not use the state")
+    if seen.largest > LOUD:
+        return Finding(check="state layout", verdict="warn", detail=OUT_OF_RANGE)
     gain = bench.drive(steps, _antipode).approach_m - seen.drive.approach_m
     advice = "?axis_angle=shortest: the policy was trained on angles up to pi; or ?axis_angle=robosuite if that is set"
     return _compared("state layout", seen.drive.approach_m, gain, "with the rotation's antipode in the state", advice)

@@ -44,6 +44,9 @@ NAMES_LEROBOT = (
     "writing rollouts as a LeRobot data set needs the package 'lerobot': "
     "install it with  pip install 'conflictvla[lerobot]'"
 )
+NAMES_REMOTE = (
+    "talking to a policy server needs the package 'websockets': install it with  pip install 'conflictvla[remote]'"
+)
 ONE_CASE = "libero_goal/put_the_bowl_on_the_plate/grounding/L1/00*"
 
 
@@ -130,6 +133,15 @@ def test_run_without_lerobot_names_its_extra_in_one_line(sim_site: Path, tmp_pat
     result = _python(sys.executable, "-m", "conflictvla.cli", *run, only_from=sim_site)
 
     assert (result.returncode, result.stderr.strip()) == (2, f"error: {NAMES_LEROBOT}")
+
+
+@pytest.mark.parametrize("scheme", ["openpi", "vla-eval"])
+def test_a_policy_server_without_its_extra_is_one_line(scheme: str, sim_site: Path) -> None:
+    probe = ("-m", "conflictvla.cli", "probe", "--policy", f"{scheme}://localhost:1")
+
+    result = _python(sys.executable, *probe, only_from=sim_site)
+
+    assert (result.returncode, result.stderr.strip()) == (2, f"error: {NAMES_REMOTE}")
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...toolkit.errors import InvalidInputError, NotFoundError
+from .spec import safe_name
 
 CONFIG_FILE = "config.json"
 
@@ -46,7 +47,7 @@ def find_checkpoint(target: str, where: str) -> Checkpoint:
         return _from_hub(target, where)
     if not (folder / CONFIG_FILE).is_file():
         raise InvalidInputError(f"{where}: {folder} holds no {CONFIG_FILE}; name the folder that save_pretrained wrote")
-    return Checkpoint(folder=folder, name=folder.resolve().name, revision=files_sha256(folder))
+    return Checkpoint(folder=folder, name=safe_name(folder.resolve().name), revision=files_sha256(folder))
 
 
 def files_sha256(folder: Path) -> str:
@@ -82,4 +83,4 @@ def _from_hub(target: str, where: str) -> Checkpoint:
     if not (folder / CONFIG_FILE).is_file():
         raise InvalidInputError(f"{where}: the repository {repository} holds no {CONFIG_FILE}")
     # A snapshot's folder is named after its commit.
-    return Checkpoint(folder=folder, name=repository.rpartition("/")[2], revision=folder.name)
+    return Checkpoint(folder=folder, name=safe_name(repository.rpartition("/")[2]), revision=folder.name)

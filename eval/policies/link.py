@@ -76,6 +76,8 @@ class Link:
         """
         from websockets.exceptions import ConnectionClosed
 
+        if self._socket is None:
+            raise LostConnectionError(f"{self.url}: there is no connection")
         try:
             self._socket.send(data)
         except (ConnectionClosed, OSError) as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -49,7 +48,7 @@ def server_info(spec: PolicySpec, conventions: Conventions, said: Mapping[str, A
         conventions: What holds.
         said: What the server says of itself; recorded by its hash where it is more than a few words.
     """
-    digest = hashlib.sha256(json.dumps(said, sort_keys=True, default=repr).encode()).hexdigest()[:16]
+    digest = hashlib.sha256(repr(said).encode()).hexdigest()[:16]
     words = {f"server_{name}": value for name, value in said.items() if isinstance(value, str | int | float | bool)}
     return PolicyInfo(
         name=spec.settings.get("name", spec.scheme),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit
@@ -53,14 +54,24 @@ def with_setting(text: str, name: str, value: str) -> str:
 
 
 def check_settings(spec: PolicySpec, known: Sequence[str]) -> None:
-    """Refuse settings that do not exist.
+    """Refuse settings that do not exist, and a name that no folder or data set could have.
 
     Raises:
         NotFoundError: There is no such setting.
+        InvalidInputError: The name cannot be used.
     """
+    if "name" in spec.settings and safe_name(spec.settings["name"]) != spec.settings["name"]:
+        raise InvalidInputError(
+            f"policy '{spec.text}': name={spec.settings['name']}: use letters, digits, '-', '_', '.'"
+        )
     for name in spec.settings:
         if name not in known:
             raise NotFoundError(f"policy '{spec.text}': no setting '{name}': {choices(name, sorted(known))}")
+
+
+def safe_name(text: str) -> str:
+    """A text as a name that a folder and a Hub data set can have."""
+    return re.sub(r"[^A-Za-z0-9._-]+|-{2,}|\.{2,}", "-", text).strip("-._") or "policy"
 
 
 def address(spec: PolicySpec) -> tuple[str, int]:

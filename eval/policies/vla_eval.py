@@ -46,7 +46,7 @@ class VlaEvalPolicy:
         if self._wishes.get("absolute_action"):
             raise PolicyError(f"{self._link.url}: the server gives absolute poses; only LIBERO's deltas are executed")
         self.conventions = read_conventions(spec.settings, _as_vla_eval(self._wishes), f"policy '{spec.text}'")
-        self.info: PolicyInfo = server_info(spec, self.conventions, {**said, "timestamp": None})
+        self.info: PolicyInfo = server_info(spec, self.conventions, said)
         self._episode: Episode | None = None
 
     def reset(self, episode: Episode) -> None:
@@ -55,16 +55,10 @@ class VlaEvalPolicy:
         Raises:
             PolicyError: The server is gone.
         """
-        if self._episode is not None and self._link.is_open:
-            try:
-                self._send("episode_end", {})
-            except LostConnectionError:
-                self._episode = None
-        if not self._link.is_open:
-            self._link.open()
-            self._greeted()
-        self._send("episode_start", {"task": _task(episode)})
-        self._episode = episode
+        try:
+            self._start(episode)
+        except LostConnectionError:  # the server went since the last episode, and may be back
+            self._start(episode)
 
     def act(self, observation: Observation) -> Array:
         """The server's next actions, shape (n, 7).
@@ -84,6 +78,16 @@ class VlaEvalPolicy:
             raise PolicyError(f"{self._link.url}: the answer holds no actions")
         chunk = action_chunk(answer.get("actions", answer.get("action")), self._link.url, self.conventions)
         return executable(chunk, self.conventions)
+
+    def _start(self, episode: Episode) -> None:
+        if self._link.is_open and self._episode is not None:
+            self._send("episode_end", {})
+        self._episode = None
+        if not self._link.is_open:
+            self._link.open()
+            self._greeted()
+        self._send("episode_start", {"task": _task(episode)})
+        self._episode = episode
 
     def _question(self, observation: Observation, episode: Episode) -> dict[str, Any]:
         images = {"agentview": picture(observation, AGENTVIEW, self.conventions)}

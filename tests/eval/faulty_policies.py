@@ -157,7 +157,7 @@ class Unseeded(Sound):
 
 
 class Remembers(Sound):
-    """Acts on the hand's height at the end of what came before, as a history that was not cleared would."""
+    """Is offset once it has acted for a while, as by a history that is not cleared."""
 
     before = 0.0
 

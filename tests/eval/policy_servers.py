@@ -103,7 +103,7 @@ def raises(connection: Any, question: bytes) -> None:
 
 
 def sleeps(connection: Any, question: bytes) -> None:
-    time.sleep(3.0)
+    time.sleep(1.5)
 
 
 def drops(connection: Any, question: bytes) -> None:

@@ -109,6 +109,12 @@ def test_settings_that_are_none_are_refused(text: str) -> None:
         read_spec(text)
 
 
+@pytest.mark.parametrize("name", ["", "../elsewhere", "a/b", "-x", "a b"])
+def test_a_name_that_no_folder_could_have_is_refused(name: str) -> None:
+    with pytest.raises(InvalidInputError, match="use letters, digits"):
+        check_settings(read_spec(f"openpi://host?name={name}"), ["name"])
+
+
 def test_an_unknown_setting_is_refused() -> None:
     with pytest.raises(NotFoundError, match="no setting 'replan': did you mean 'replan_steps'"):
         check_settings(read_spec("openpi://host?replan=5"), ["images", "replan_steps"])

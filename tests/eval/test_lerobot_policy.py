@@ -33,8 +33,8 @@ from conflictvla.toolkit.simulation.scene_pool import ScenePool
 from . import tiny_checkpoints as tiny
 
 TASK = ("libero_goal", "turn_on_the_stove")
-FRAMES = 24
-DRIVEN = 7
+FRAMES = 20
+DRIVEN = 4
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def _rollout(policy: Policy, instance: Instance, scenes: ScenePool, seed: int = 
 
 @pytest.mark.parametrize(
     ("kind", "asked_at"),
-    [("act", [0, 3, 6]), ("ensembled", list(range(DRIVEN))), ("diffusion", list(range(DRIVEN)))],
+    [("act", [0, 3]), ("ensembled", list(range(DRIVEN))), ("diffusion", list(range(DRIVEN)))],
 )
 def test_actions_are_those_of_lerobots_own_loop(
     kind: str,

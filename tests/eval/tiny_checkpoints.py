@@ -75,6 +75,7 @@ def tiny_diffusion() -> DiffusionConfig:
         num_train_timesteps=8,
         num_inference_steps=2,
         crop_ratio=1.0,
+        use_group_norm=True,
         pretrained_backbone_weights=None,
         **_base(),
     )
