@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 
 from ..builders.hub_release import Release, plan_release
-from ..builders.rollout_schema import FRAME_FEATURES
+from ..builders.rollout_schema import ADDED_FEATURES, FRAME_FEATURES
 from ..builders.tasks_dataset import CONFIGS, load_tasks
 from ..toolkit.errors import DatasetError, InvalidInputError
 from .all_tables import markdown, quoted, text_table
@@ -63,7 +63,8 @@ def _tasks_card(folder: Path, version: str) -> str:
 
 
 def _rollouts_card(folder: Path, repo_id: str, version: str) -> str:
-    read_rollouts(folder, tuple(FRAME_FEATURES))
+    needed = [name for name in FRAME_FEATURES if name not in ADDED_FEATURES]  # of whichever schema it is
+    read_rollouts(folder, needed, optional=list(ADDED_FEATURES))
     scores = score(folder)
     provenance = scores.provenance
     prompts = sorted(set(scores.table("overall")["prompt"].to_pylist()))
