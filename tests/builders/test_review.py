@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import sync_playwright
 
 from conflictvla.builders.review import (
     UNREVIEWED,
@@ -24,6 +26,7 @@ from conflictvla.builders.tasks_dataset import load_instances, load_tasks
 from conflictvla.toolkit.errors import DatasetError, InvalidInputError
 from conflictvla.toolkit.records import Arm, Prompt
 
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 CASES = [i for i in load_instances() if i.arm is Arm.CONFLICT and i.prompt is Prompt.P0][:3]
 CONTENTS = {str(case.case_id): reviewed_content(case.instruction, case.factors) for case in CASES}
 
@@ -115,3 +118,29 @@ def test_shipped_review_column_says_what_the_ledger_says() -> None:
 
     for row in load_tasks("cases").select_columns(["case_id", "review"]).to_list():
         assert row["review"] == review_status(standing.get(row["case_id"]))
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
+def test_verdicts_given_in_a_browser_come_back_into_the_ledger(tmp_path: Path) -> None:
+    sheet, ledger = tmp_path / "sheet.html", tmp_path / "ledger.json"
+    sheet.write_text(review_sheet(CASES, lambda task: None), encoding="utf-8")
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto(sheet.as_uri())
+        for article, verdict in zip(page.locator("article").all(), ("accept", "flag", "reject"), strict=True):
+            article.get_by_label(verdict).check()
+        page.locator("article input[type=text]").nth(1).fill('two bowls: which "bowl"?')
+        page.get_by_label("reviewer").fill("a reader")
+        page.get_by_label("stage").select_option("2")
+        with page.expect_download() as download:
+            page.get_by_role("button", name="export verdicts").click()
+        exported = download.value.path().read_text(encoding="utf-8")
+        browser.close()
+
+    add_verdicts(parse_entries(exported, "verdicts.json"), CONTENTS, ledger)
+    read = read_ledger(ledger)
+    assert [entry.verdict for entry in read] == list(Verdict)
+    assert read[1].reason == 'two bowls: which "bowl"?'
+    assert {(entry.stage, entry.reviewer) for entry in read} == {(2, "a reader")}
