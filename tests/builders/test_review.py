@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 from conflictvla.builders.review import (
     UNREVIEWED,
@@ -26,7 +24,8 @@ from conflictvla.builders.tasks_dataset import load_instances, load_tasks
 from conflictvla.toolkit.errors import DatasetError, InvalidInputError
 from conflictvla.toolkit.records import Arm, Prompt
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+from ..browser import chromium, needs_chromium
+
 CASES = [i for i in load_instances() if i.arm is Arm.CONFLICT and i.prompt is Prompt.P0][:3]
 CONTENTS = {str(case.case_id): reviewed_content(case.instruction, case.factors) for case in CASES}
 
@@ -120,13 +119,12 @@ def test_shipped_review_column_says_what_the_ledger_says() -> None:
         assert row["review"] == review_status(standing.get(row["case_id"]))
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
+@needs_chromium
 def test_verdicts_given_in_a_browser_come_back_into_the_ledger(tmp_path: Path) -> None:
     sheet, ledger = tmp_path / "sheet.html", tmp_path / "ledger.json"
     sheet.write_text(review_sheet(CASES, lambda task: None), encoding="utf-8")
 
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with chromium() as browser:
         page = browser.new_page()
         page.goto(sheet.as_uri())
         for article, verdict in zip(page.locator("article").all(), ("accept", "flag", "reject"), strict=True):
@@ -137,7 +135,6 @@ def test_verdicts_given_in_a_browser_come_back_into_the_ledger(tmp_path: Path) -
         with page.expect_download() as download:
             page.get_by_role("button", name="export verdicts").click()
         exported = download.value.path().read_text(encoding="utf-8")
-        browser.close()
 
     add_verdicts(parse_entries(exported, "verdicts.json"), CONTENTS, ledger)
     read = read_ledger(ledger)

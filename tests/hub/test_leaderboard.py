@@ -14,22 +14,22 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from conflictvla.eval.leaderboard.app import Board, serve
 from conflictvla.eval.leaderboard.board import Filters, policy_page, table_page
 from conflictvla.eval.results import read_results
 from conflictvla.toolkit.errors import DatasetError
 
+from ..browser import chromium, needs_chromium
 from ..eval.in_process import conflictvla
 from .made_up_results import write_board
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 HOSTILE = ("<img src=x onerror=document.title='hit'>", "${7*7}{{7*7}}{7*7}", "=HYPERLINK(1)", "[a](javascript:1)")
 NAMES = [f"policy-{number:03d}" for number in range(196)]
 PHONE = {"width": 390, "height": 844}
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+pytestmark = needs_chromium
 
 
 @pytest.fixture(scope="module")
@@ -44,10 +44,8 @@ def address(board: Path) -> str:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with chromium() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture

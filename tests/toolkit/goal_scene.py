@@ -8,6 +8,7 @@ import numpy as np
 from conflictvla.toolkit.base_tasks import base_tasks
 from conflictvla.toolkit.facts import Entity, SceneFacts
 from conflictvla.toolkit.plan import Claim, Constraint, Demand, Plan, Reference, Relation, Step, Verb
+from conflictvla.toolkit.premises import Finding, check
 from conflictvla.toolkit.records import BaseTask
 
 GOAL_TASKS = base_tasks("libero_goal")
@@ -16,6 +17,9 @@ BOWL, PLATE, CHEESE, BOTTLE, CABINET, STOVE, RACK = (
     Reference(noun=noun) for noun in ("bowl", "plate", "cream cheese", "wine bottle", "cabinet", "stove", "rack")
 )
 TOP_DRAWER = Reference(noun="drawer", ordinal="top", of=CABINET)
+TURN_ON = Step(verb=Verb.TURN_ON, object=STOVE)
+OPEN_TOP = Step(verb=Verb.OPEN, object=TOP_DRAWER)
+ON, IN = Relation.ON, Relation.IN
 
 
 def goal_task(instruction: str) -> BaseTask:
@@ -146,3 +150,14 @@ def scene_by_hand(
         is_open=none,
         is_on=none.copy(),
     )
+
+
+SCENE = scene_by_hand()
+"""The scene on paper with everything where it belongs."""
+
+
+def only_finding(checked: Plan, facts: SceneFacts = SCENE) -> Finding:
+    """The one finding about a plan."""
+    findings = check(checked, facts)
+    assert len(findings) == 1, findings
+    return findings[0]

@@ -20,10 +20,12 @@ from .goal_scene import (
     CABINET,
     CHEESE,
     GOAL_TASKS,
+    OPEN_TOP,
     PLATE,
     RACK,
     STOVE,
     TOP_DRAWER,
+    TURN_ON,
     claimed,
     demand,
     plan,
@@ -31,8 +33,6 @@ from .goal_scene import (
 )
 
 CASES = [i for i in load_instances() if i.arm is Arm.CONFLICT and i.prompt is Prompt.P0]
-TURN_ON = Step(verb=Verb.TURN_ON, object=STOVE)
-OPEN_TOP = Step(verb=Verb.OPEN, object=TOP_DRAWER)
 BARE_TOP = Reference(noun="drawer", ordinal="top")
 SEAMS = re.compile(r"[A-Z{}_]|  | ,|,,|\.|\b(\w+) \1\b|\ba a\b|^\s|\s$|\bnone\b")
 

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from conflictvla.toolkit.facts import SceneFacts
 from conflictvla.toolkit.plan import Demand, Plan, Relation, Step, Verb
-from conflictvla.toolkit.premises import Finding, check
+from conflictvla.toolkit.premises import check
 from conflictvla.toolkit.records import Family
 
 from .goal_scene import (
@@ -16,27 +15,19 @@ from .goal_scene import (
     BOWL,
     CABINET,
     CHEESE,
+    IN,
+    ON,
     PLATE,
     RACK,
+    SCENE,
     STOVE,
     THINGS,
     TOP_DRAWER,
     demand,
+    only_finding,
     plan,
     put,
-    scene_by_hand,
 )
-
-SCENE = scene_by_hand()
-ON, IN = Relation.ON, Relation.IN
-TURN_ON = Step(verb=Verb.TURN_ON, object=STOVE)
-OPEN_TOP = Step(verb=Verb.OPEN, object=TOP_DRAWER)
-
-
-def _only(checked: Plan, facts: SceneFacts = SCENE) -> Finding:
-    findings = check(checked, facts)
-    assert len(findings) == 1, findings
-    return findings[0]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +47,7 @@ def _only(checked: Plan, facts: SceneFacts = SCENE) -> Finding:
     ],
 )
 def test_step_that_no_motion_can_do_is_a_physical_conflict(step: Step, premise: str, margin: float | None) -> None:
-    finding = _only(plan(step))
+    finding = only_finding(plan(step))
 
     assert (finding.family, finding.premise) == (Family.PHYSICAL, premise)
     assert finding.margin == (None if margin is None else pytest.approx(margin))
@@ -64,7 +55,7 @@ def test_step_that_no_motion_can_do_is_a_physical_conflict(step: Step, premise: 
 
 
 def test_thing_that_looks_as_if_it_could_be_carried_is_no_conflict_though_it_is_fixed() -> None:
-    finding = _only(plan(put(RACK, ON, STOVE)))
+    finding = only_finding(plan(put(RACK, ON, STOVE)))
 
     assert finding.premise == "movable(rack)"
     assert not finding.certain
@@ -72,7 +63,7 @@ def test_thing_that_looks_as_if_it_could_be_carried_is_no_conflict_though_it_is_
 
 def test_what_is_shut_and_must_not_be_opened_cannot_be_filled() -> None:
     step = put(BOWL, IN, TOP_DRAWER, demand(Demand.NOT_OPENED, TOP_DRAWER))
-    finding = _only(plan(step))
+    finding = only_finding(plan(step))
 
     assert (finding.family, finding.premise) == (Family.PHYSICAL, "accessible(drawer(top, cabinet))")
     assert finding.certain
@@ -114,7 +105,7 @@ def test_fixed_thing_put_into_something_small_violates_two_premises() -> None:
 
 
 def test_two_things_put_into_one_closed_thing_miss_the_same_opening() -> None:
-    assert _only(plan(put(CHEESE, IN, BOTTLE), put(BOWL, IN, BOTTLE))).premise == "opening(wine bottle)"
+    assert only_finding(plan(put(CHEESE, IN, BOTTLE), put(BOWL, IN, BOTTLE))).premise == "opening(wine bottle)"
 
 
 @pytest.mark.parametrize(
@@ -142,14 +133,14 @@ def test_step_that_can_be_done_gives_no_finding(step: Step) -> None:
     ],
 )
 def test_step_with_another_meaning_is_unclear_and_never_a_factor(step: Step) -> None:
-    assert (_only(plan(step)).violated, _only(plan(step)).unclear) == (0, 2)
+    assert (only_finding(plan(step)).violated, only_finding(plan(step)).unclear) == (0, 2)
 
 
 def test_thing_that_is_barely_too_large_is_unclear() -> None:
     larger = replace(THINGS[1], size_m=(0.095, 0.095, 0.02))  # into 9 cm: 5 mm too much, within the margin of 1 cm
     facts = replace(SCENE, entities=(THINGS[0], larger, *THINGS[2:]))
 
-    finding = _only(plan(put(CHEESE, IN, BOWL)), facts)
+    finding = only_finding(plan(put(CHEESE, IN, BOWL)), facts)
 
     assert (finding.violated, finding.unclear) == (0, 2)
     assert finding.margin == pytest.approx(0.005)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from conflictvla.toolkit.facts import SceneFacts
-from conflictvla.toolkit.plan import Demand, Plan, Reference, Relation, Step, Verb
-from conflictvla.toolkit.premises import Finding, check, factors
+from conflictvla.toolkit.plan import Demand, Reference, Relation, Step
+from conflictvla.toolkit.premises import check, factors
 from conflictvla.toolkit.reading import parse_base_instruction
 from conflictvla.toolkit.records import BaseTask, Family
 
@@ -19,29 +19,24 @@ from .goal_scene import (
     CABINET,
     CHEESE,
     GOAL_TASKS,
+    IN,
+    ON,
+    OPEN_TOP,
     PLATE,
     RACK,
+    SCENE,
     STOVE,
     THINGS,
     TOP_DRAWER,
+    TURN_ON,
     claimed,
     demand,
     measured_facts,
+    only_finding,
     plan,
     put,
     scene_by_hand,
 )
-
-SCENE = scene_by_hand()
-ON, IN = Relation.ON, Relation.IN
-TURN_ON = Step(verb=Verb.TURN_ON, object=STOVE)
-OPEN_TOP = Step(verb=Verb.OPEN, object=TOP_DRAWER)
-
-
-def _only(checked: Plan, facts: SceneFacts = SCENE) -> Finding:
-    findings = check(checked, facts)
-    assert len(findings) == 1, findings
-    return findings[0]
 
 
 def _with_second_bowl(place_m: tuple[float, float, float]) -> SceneFacts:
@@ -85,7 +80,7 @@ def _with_second_bowl(place_m: tuple[float, float, float]) -> SceneFacts:
     ],
 )
 def test_demand_that_the_step_excludes_is_a_contradiction(step: Step, premise: str) -> None:
-    finding = _only(plan(step))
+    finding = only_finding(plan(step))
 
     assert (finding.family, finding.premise, finding.margin) == (Family.INSTRUCTION, premise, None)
     assert finding.certain
@@ -114,7 +109,7 @@ def test_demand_that_the_step_can_meet_gives_no_finding(step: Step) -> None:
 def test_demand_that_contradicts_two_steps_is_a_factor_of_neither() -> None:
     nothing_else = demand(Demand.ONLY_AT, BOTTLE, STOVE)
 
-    finding = _only(plan(put(BOWL, ON, STOVE), put(CHEESE, ON, STOVE, nothing_else)))
+    finding = only_finding(plan(put(BOWL, ON, STOVE), put(CHEESE, ON, STOVE, nothing_else)))
 
     assert finding.family is Family.INSTRUCTION
     assert not finding.certain
@@ -124,13 +119,13 @@ def test_place_that_a_later_step_clears_may_end_up_empty() -> None:
     there = put(BOWL, ON, STOVE, demand(Demand.EMPTY, STOVE))
 
     assert check(plan(there, put(BOWL, ON, PLATE)), SCENE) == ()
-    assert _only(plan(there, put(CHEESE, ON, PLATE))).certain
+    assert only_finding(plan(there, put(CHEESE, ON, PLATE))).certain
 
 
 def test_demand_of_one_step_can_contradict_another() -> None:
     first = replace(TURN_ON, constraints=(demand(Demand.STAY, BOWL),))
 
-    assert _only(plan(first, put(BOWL, ON, PLATE))).premise == "compatible(on(bowl, plate), stay(bowl))"
+    assert only_finding(plan(first, put(BOWL, ON, PLATE))).premise == "compatible(on(bowl, plate), stay(bowl))"
 
 
 @pytest.mark.parametrize(
@@ -144,7 +139,7 @@ def test_demand_of_one_step_can_contradict_another() -> None:
     ],
 )
 def test_demands_with_a_way_out_are_unclear_and_never_a_factor(step: Step) -> None:
-    finding = _only(plan(step))
+    finding = only_finding(plan(step))
 
     assert not finding.certain
     assert (finding.violated, finding.unclear, finding.states) == (0, 2, 2)
@@ -154,7 +149,7 @@ def test_thing_shorter_than_the_gap_cannot_be_at_both_places() -> None:
     """Between rack and cabinet lie 13 cm: the bottle of 16 cm reaches across, the cheese of 8 cm does not."""
     both = demand(Demand.ALSO_AT, CHEESE, CABINET)
 
-    assert _only(plan(put(CHEESE, ON, RACK, both))).certain
+    assert only_finding(plan(put(CHEESE, ON, RACK, both))).certain
 
 
 @pytest.mark.parametrize(
@@ -171,7 +166,7 @@ def test_thing_shorter_than_the_gap_cannot_be_at_both_places() -> None:
     ],
 )
 def test_noun_phrase_that_picks_out_nothing_is_a_grounding_conflict(reference: Reference, premise: str) -> None:
-    finding = _only(plan(put(CHEESE, Relation.NEXT_TO, reference)))
+    finding = only_finding(plan(put(CHEESE, Relation.NEXT_TO, reference)))
 
     assert (finding.family, finding.premise, finding.margin) == (Family.GROUNDING, premise, None)
     assert finding.certain
@@ -205,7 +200,7 @@ def test_noun_phrase_that_picks_out_one_thing_gives_no_finding(reference: Refere
     ],
 )
 def test_noun_phrase_that_could_mean_several_things_is_unclear(reference: Reference, premise: str) -> None:
-    finding = _only(plan(put(CHEESE, Relation.NEXT_TO, reference)))
+    finding = only_finding(plan(put(CHEESE, Relation.NEXT_TO, reference)))
 
     assert finding.premise == premise
     assert (finding.violated, finding.unclear) == (0, 2)
@@ -220,14 +215,14 @@ def test_colour_and_count_are_two_premises() -> None:
 def test_absent_thing_is_one_premise_however_often_it_is_mentioned() -> None:
     mug = Reference(noun="mug")
 
-    assert _only(plan(put(mug, ON, STOVE, demand(Demand.NOT_AT, mug, CABINET)))).premise == "exists(mug)"
+    assert only_finding(plan(put(mug, ON, STOVE, demand(Demand.NOT_AT, mug, CABINET)))).premise == "exists(mug)"
 
 
 def test_two_bowls_satisfy_a_count_of_two_and_leave_one_bowl_ambiguous() -> None:
     facts = _with_second_bowl((0.2, 0.0, 0.025))
 
     assert check(plan(put(Reference(noun="bowl", count=2), ON, STOVE)), facts) == ()
-    assert _only(plan(put(BOWL, ON, STOVE)), facts).premise == "unique(bowl)"
+    assert only_finding(plan(put(BOWL, ON, STOVE)), facts).premise == "unique(bowl)"
 
 
 @pytest.mark.parametrize(
@@ -248,7 +243,7 @@ def test_claim_that_is_off_by_a_margin_is_a_spatial_conflict(
     far_plate = [(0.30, 0.0, 0.01)] * 2 if relation is Relation.BETWEEN else [(0.20, 0.0, 0.01)] * 2
     facts = scene_by_hand(moved_m={"plate": far_plate})
 
-    finding = _only(plan(put(claimed(thing, relation, *landmarks), ON, CABINET)), facts)
+    finding = only_finding(plan(put(claimed(thing, relation, *landmarks), ON, CABINET)), facts)
 
     assert finding.family is Family.SPATIAL
     assert finding.premise.startswith(f"{relation}({thing.noun}, {landmarks[0].noun}")
@@ -265,8 +260,8 @@ def test_thing_with_a_front_of_its_own_has_two_fronts(relation: Relation, landma
     far = (-0.8, 0.0, 0.025) if relation is Relation.IN_FRONT_OF else (0.8, 0.0, 0.025)
     facts = scene_by_hand(moved_m={"akita_black_bowl": [far] * 2})
 
-    assert not _only(plan(put(claimed(BOWL, relation, landmark), ON, PLATE)), facts).certain
-    assert _only(plan(put(claimed(BOWL, relation, RACK), ON, PLATE)), facts).certain
+    assert not only_finding(plan(put(claimed(BOWL, relation, landmark), ON, PLATE)), facts).certain
+    assert only_finding(plan(put(claimed(BOWL, relation, RACK), ON, PLATE)), facts).certain
 
 
 @pytest.mark.parametrize(
@@ -285,7 +280,7 @@ def test_claim_inside_the_margin_is_unclear_and_never_a_factor(
     facts = scene_by_hand(moved_m={category: [place] * 2 for category, place in moved.items()})
     thing, relation, *landmarks = claim
 
-    finding = _only(plan(put(claimed(thing, relation, *landmarks), ON, CABINET)), facts)
+    finding = only_finding(plan(put(claimed(thing, relation, *landmarks), ON, CABINET)), facts)
 
     assert (finding.violated, finding.unclear) == (0, 2)
 
@@ -318,7 +313,7 @@ def test_contact_and_containment_come_from_the_simulator(relation: Relation, pla
 def test_claim_false_in_some_states_only_is_not_certain() -> None:
     facts = scene_by_hand(states=3, moved_m={"plate": [(0.20, 0.0, 0.01), (0.14, 0.0, 0.01), (0.20, 0.0, 0.01)]})
 
-    finding = _only(plan(put(claimed(BOWL, ON, PLATE), ON, CABINET)), facts)
+    finding = only_finding(plan(put(claimed(BOWL, ON, PLATE), ON, CABINET)), facts)
 
     assert (finding.violated, finding.unclear, finding.states) == (2, 1, 3)
     assert not finding.certain
@@ -329,7 +324,7 @@ def test_claim_true_in_one_state_is_not_certain() -> None:
     on = SCENE.on.copy()
     on[1, SCENE.index("akita_black_bowl_1"), SCENE.index("plate_1")] = True
 
-    finding = _only(plan(put(claimed(BOWL, ON, PLATE), ON, CABINET)), replace(SCENE, on=on))
+    finding = only_finding(plan(put(claimed(BOWL, ON, PLATE), ON, CABINET)), replace(SCENE, on=on))
 
     assert (finding.violated, finding.unclear) == (1, 0)
     assert not finding.certain
@@ -341,16 +336,16 @@ def test_claim_must_be_false_of_every_bowl() -> None:
     on[:, facts.index("akita_black_bowl_2"), facts.index("flat_stove_1")] = True
     claim = plan(put(claimed(BOWL, ON, STOVE), ON, CABINET))
 
-    assert _only(claim, facts).certain
+    assert only_finding(claim, facts).certain
     assert check(claim, replace(facts, on=on)) == ()
 
 
 def test_claim_about_what_an_earlier_step_moves_is_unclear() -> None:
     said = put(claimed(BOWL, ON, PLATE), ON, CABINET)
 
-    assert _only(plan(TURN_ON, said)).certain
-    assert not _only(plan(put(BOWL, ON, PLATE), said)).certain
-    assert not _only(plan(put(PLATE, ON, STOVE), said)).certain
+    assert only_finding(plan(TURN_ON, said)).certain
+    assert not only_finding(plan(put(BOWL, ON, PLATE), said)).certain
+    assert not only_finding(plan(put(PLATE, ON, STOVE), said)).certain
 
 
 def test_goal_relation_of_a_step_is_never_a_premise() -> None:
@@ -358,7 +353,7 @@ def test_goal_relation_of_a_step_is_never_a_premise() -> None:
 
 
 def test_premises_of_what_is_not_there_are_not_judged() -> None:
-    assert _only(plan(put(Reference(noun="mug"), IN, BOTTLE))).premise == "exists(mug)"
+    assert only_finding(plan(put(Reference(noun="mug"), IN, BOTTLE))).premise == "exists(mug)"
 
 
 def test_findings_come_in_the_order_of_the_families() -> None:
@@ -376,8 +371,8 @@ def test_real_scene_gives_the_measured_margin() -> None:
     """The bowl stands on the table: its rim is about 9 cm wide and 5 cm high, the stove 10 cm away at least."""
     facts = measured_facts("put the bowl on the plate")
 
-    on_stove = _only(plan(put(claimed(BOWL, ON, STOVE), ON, PLATE)), facts)
-    in_bottle = _only(plan(put(BOWL, IN, BOTTLE)), facts)
+    on_stove = only_finding(plan(put(claimed(BOWL, ON, STOVE), ON, PLATE)), facts)
+    in_bottle = only_finding(plan(put(BOWL, IN, BOTTLE)), facts)
 
     assert on_stove.margin == pytest.approx(0.06, abs=0.03)
     assert in_bottle.margin == pytest.approx(0.053, abs=0.001)
