@@ -122,6 +122,12 @@ ended: ``success``, ``horizon`` or ``policy_error``. ``objects`` and ``fixtures`
 ``goal_things`` those of them that the reference goal is about, and ``clipped_actions`` counts the executed actions that
 the policy gave outside [-1, 1]."""
 
+
+def rollout_name(policy_name: str, instance_id: str, init_state: int, seed: int) -> str:
+    """The ``rollout_id``: unique among the rollouts of all policies of different names."""
+    return f"{policy_name}/{instance_id}/init{init_state}/seed{seed}"
+
+
 VERSION_FIELDS = (
     "protocol_version",
     "tasks_version",

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 
 from ..toolkit.errors import InvalidInputError, NotFoundError
@@ -206,7 +206,21 @@ def _wording(plan: str) -> int:
 
 def reference_instance(case: Case, prompt: Prompt) -> Instance:
     """The base task's own instruction under a prompt condition."""
-    task = case.task
+    return base_instance(case.task, prompt, plan=case.base_plan, targets=case.targets)
+
+
+def base_instance(
+    task: BaseTask, prompt: Prompt, *, plan: str, targets: tuple[str, ...], tasks_version: str = TASKS_VERSION
+) -> Instance:
+    """A base task's own instruction under a prompt condition, also of a task that has no cases.
+
+    Args:
+        task: The base task.
+        prompt: The prompt condition.
+        plan: Its instruction's plan as JSON.
+        targets: What the reference goal requires the robot to manipulate.
+        tasks_version: The task release that it belongs to.
+    """
     reference_id = f"{task.task_id}/reference/{prompt}"
     return Instance(
         instance_id=reference_id,
@@ -222,34 +236,26 @@ def reference_instance(case: Case, prompt: Prompt) -> Instance:
         family=None,
         level=None,
         operator=None,
-        plan=case.base_plan,
+        plan=plan,
         factors=(),
-        targets=case.targets,
+        targets=targets,
         horizon=task.horizon,
-        tasks_version=TASKS_VERSION,
+        tasks_version=tasks_version,
     )
 
 
 def conflict_instance(case: Case, prompt: Prompt) -> Instance:
-    """A case under a prompt condition."""
-    task, candidate = case.task, case.candidate
-    return Instance(
+    """A case under a prompt condition: its reference, but for what it is told and why that is a conflict."""
+    candidate = case.candidate
+    return replace(
+        reference_instance(case, prompt),
         instance_id=f"{case.case_id}/{prompt}",
         case_id=case.case_id,
-        pair_id=f"{task.task_id}/reference/{prompt}",
         arm=Arm.CONFLICT,
-        suite=task.suite,
-        base_task=task.name,
-        base_task_index=task.index,
-        base_instruction=task.instruction,
         instruction=candidate.instruction,
-        prompt=prompt,
         family=candidate.family,
         level=candidate.level,
         operator=candidate.operator,
         plan=candidate.plan,
         factors=candidate.factors,
-        targets=case.targets,
-        horizon=task.horizon,
-        tasks_version=TASKS_VERSION,
     )

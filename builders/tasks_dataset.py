@@ -10,7 +10,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from importlib import resources
@@ -55,10 +55,7 @@ def load_tasks(config: str = "instances", path: Path | str | None = None) -> Dat
     if config not in CONFIGS:
         raise NotFoundError(f"no config '{config}' of the tasks: {choices(config, list(CONFIGS))}")
     file = _file_of(config, path)
-    table = _read(file)
-    missing = [column for column in _features_of(config) if column not in table.column_names]
-    if missing:
-        raise _no_column(file, missing[0])
+    table = _read(file, _features_of(config))
     with _said_in_one_line(file):
         return Dataset(InMemoryTable(table))  # features travel in the file's own metadata
 
@@ -74,10 +71,7 @@ def load_instances(path: Path | str | None = None) -> tuple[Instance, ...]:
     found: list[Instance] = []
     for config in ("references", "instances"):
         file = _file_of(config, path)
-        table = _read(file)
-        missing = [column for column in COLUMNS if column not in table.column_names]
-        if missing:
-            raise _no_column(file, missing[0])
+        table = _read(file, COLUMNS)
         with _said_in_one_line(file):
             suites = json.loads(table.schema.metadata[b"huggingface"])["info"]["features"]["suite"]["names"]
             found.extend(_instance(row, suites) for row in table.to_pylist())
@@ -92,11 +86,16 @@ def _file_of(config: str, path: Path | str | None) -> Path:
     return file
 
 
-def _read(file: Path) -> pa.Table:
+def _read(file: Path, columns: Iterable[str]) -> pa.Table:
+    """The whole file, which must have these columns."""
     import pyarrow.parquet as pq
 
     with _said_in_one_line(file):
-        return pq.read_table(file)
+        table = pq.read_table(file)
+    missing = [column for column in columns if column not in table.column_names]
+    if missing:
+        raise DatasetError(f"{file}: is no file of tasks, it has no column '{missing[0]}'; write it anew")
+    return table
 
 
 @contextmanager
@@ -108,10 +107,6 @@ def _said_in_one_line(file: Path) -> Iterator[None]:
         yield
     except (ValueError, LookupError, TypeError, AttributeError, OSError, pa.ArrowException) as error:
         raise DatasetError(f"{file}: cannot be read as tasks ({error!r:.100}); write it anew") from error
-
-
-def _no_column(file: Path, column: str) -> DatasetError:
-    return DatasetError(f"{file}: is no file of tasks, it has no column '{column}'; write it anew")
 
 
 def write_tasks(cases: Sequence[Case], out: Path) -> None:

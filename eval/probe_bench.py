@@ -13,8 +13,8 @@ from ..toolkit.errors import PolicyError
 from ..toolkit.records import Instance
 from ..toolkit.simulation.scene import Scene
 from ..toolkit.simulation.targets import target_positions
-from .policies.policy import Array, Episode, Image, Observation, Policy
-from .rollout import ACTION_WIDTH, observe
+from .policies.policy import ACTION_WIDTH, Array, Episode, Image, Observation, Policy
+from .rollout import observe
 
 Change = Callable[[Observation], Observation]
 """Changes what a policy is shown."""

@@ -19,7 +19,10 @@ from .recorder import Recorder, Recording
 from .rollouts import RolloutSet, read_rollouts
 
 REPLAYED = ("action", "observation.eef_pos_m", "observation.joint_pos_rad", "observation.target_pos_m")
-"""Features that a recording needs to be replayed; the others are compared where it has them."""
+"""Features that a recording needs to be replayed."""
+
+COMPARED = tuple(name for name in FRAME_FEATURES if name not in REPLAYED)
+"""Features that are compared where the recording has them."""
 
 SIM_STATE = "sim_state"
 FINAL = {
@@ -74,7 +77,7 @@ def replay_rollouts(
     """
     if sample is not None and sample < 1:
         raise InvalidInputError(f"--sample {sample}: at least 1 is needed")
-    rollouts = read_rollouts(folder, REPLAYED, optional=[name for name in FRAME_FEATURES if name not in REPLAYED])
+    rollouts = read_rollouts(folder, REPLAYED, optional=COMPARED)
     rows = list(range(len(rollouts)))
     if sample is not None:
         rows = drawn(len(rows), sample, seed)

@@ -7,22 +7,20 @@ import json
 
 import numpy as np
 
-from ..builders.rollout_schema import ROLLOUT_SCHEMA_VERSION, EpisodeRecord, Rollout
+from ..builders.rollout_schema import ROLLOUT_SCHEMA_VERSION, EpisodeRecord, Rollout, rollout_name
 from ..toolkit.errors import PolicyError
 from ..toolkit.prompts import prompt_sha256, prompt_text
 from ..toolkit.records import PROTOCOL_VERSION, Instance
 from ..toolkit.simulation.scene import Scene
-from .policies.policy import Array, Episode, Image, Observation, Policy, PolicyInfo
+from .policies.policy import ACTION_WIDTH, Array, Episode, Image, Observation, Policy, PolicyInfo
 from .provenance import Versions
 from .recorder import Recorder
 from .rotations import axis_angle
 
-ACTION_WIDTH = 7
-
 
 def rollout_id(policy: PolicyInfo, instance: Instance, init_state: int, seed: int) -> str:
     """Unique name of a rollout: policy, instance, initial state and seed."""
-    return f"{policy.name}/{instance.instance_id}/init{init_state}/seed{seed}"
+    return rollout_name(policy.name, instance.instance_id, init_state, seed)
 
 
 def run_rollout(

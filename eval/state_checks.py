@@ -19,6 +19,7 @@ from ..builders.rollout_schema import SIM_STATES
 from ..builders.sim_states import read_sim_states
 from ..toolkit.simulation.scene import Scene
 from ..toolkit.simulation.scene_pool import ScenePool
+from .policies.policy import ACTION_WIDTH
 from .recorder import Recorder
 from .replay import CONTACT, FINAL, final_differences
 from .rollout_set import RolloutSet
@@ -85,7 +86,7 @@ def _state_differences(
     recorder = Recorder(scene, tuple(episode["targets"]))
     for step in looked_at:
         scene.show(states[step])
-        recorder.append(np.zeros(7, np.float32))
+        recorder.append(np.zeros(ACTION_WIDTH, np.float32))
     scene.show(states[-1])
     shown = recorder.finish()
     for name, values in recorded.items():

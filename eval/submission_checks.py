@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ..builders.rollout_schema import VERSION_FIELDS, rollout_name
 from ..toolkit.prompts import prompt_text
 from ..toolkit.records import PROTOCOL_VERSION, Arm, Instance, Prompt
 from .pairs import pair_rollouts
@@ -26,19 +27,7 @@ from .rollout_set import RolloutSet
 SHOWN = 3
 """Examples that a finding names."""
 
-ONE_VALUE = (
-    "policy_name",
-    "policy_revision",
-    "policy_settings",
-    "protocol_version",
-    "tasks_version",
-    "schema_version",
-    "conflictvla_version",
-    "libero_distribution",
-    "mujoco_version",
-    "robosuite_version",
-    "numpy_version",
-)
+ONE_VALUE = ("policy_name", "policy_revision", "policy_settings", *VERSION_FIELDS)
 """Fields that have one value throughout a submission."""
 
 POLICY_NAME = re.compile(r"[\w.+/-]{1,100}", re.ASCII)
@@ -163,7 +152,7 @@ def _names(episodes: list[dict[str, Any]]) -> Iterator[Finding]:
         str(episode["rollout_id"])
         for episode in episodes
         if episode["rollout_id"]
-        != f"{episode['policy_name']}/{episode['instance_id']}/init{episode['init_state']}/seed{episode['seed']}"
+        != rollout_name(episode["policy_name"], episode["instance_id"], episode["init_state"], episode["seed"])
     ]
     yield from finding("names", "rollout_id says another rollout than the fields beside it", wrong)
     odd = sorted({repr(e["policy_name"])[:120] for e in episodes if not POLICY_NAME.fullmatch(e["policy_name"])})

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..builders.hub_release import hub_refusals
-from ..builders.rollout_schema import FRAME_FEATURES
 from ..toolkit.errors import InvalidInputError
 from ..toolkit.records import Instance
 from .all_tables import markdown, quoted, text_table
 from .limits import check_folder, check_listing
-from .replay import REPLAYED
+from .replay import COMPARED, REPLAYED
 from .results import RESULTS_FOLDER, Result, result_of
 from .rollouts import find_dataset, read_rollouts
 from .scores import Scores, score_rollouts
@@ -96,8 +95,7 @@ def check_submission(source: Source, instances: Sequence[Instance], *, kind: str
         DatasetError: The data set is damaged.
         InvalidInputError: It holds several policies.
     """
-    optional = [name for name in FRAME_FEATURES if name not in REPLAYED]
-    rollouts = read_rollouts(source.folder, REPLAYED, optional=optional)
+    rollouts = read_rollouts(source.folder, REPLAYED, optional=COMPARED)
     scores = score_rollouts([rollouts])
     expected = expected_pairs(rollouts, instances)
     result = result_of(scores, expected=expected, repo_id=source.repo_id, commit=source.commit, kind=kind)

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ..builders.rollout_schema import FRAME_FEATURES, SIM_STATES
+from ..builders.rollout_schema import SIM_STATES
 from ..toolkit.errors import InvalidInputError
 from ..toolkit.records import Instance
 from ..toolkit.simulation.scene_pool import ScenePool
 from .provenance import installed_versions
-from .replay import REPLAYED, drawn, replay_rows
+from .replay import COMPARED, REPLAYED, drawn, replay_rows
 from .results import RESULTS_VERSION, Result, Verification, result_of
 from .rollouts import find_dataset, read_rollouts
 from .scores import Scores, score_rollouts
@@ -89,7 +89,7 @@ def verify_submission(
     if sample < 1:
         raise InvalidInputError(f"--sample {sample}: at least 1 is needed")
     dataset = find_dataset(folder)
-    rollouts = read_rollouts(dataset, REPLAYED, optional=[name for name in FRAME_FEATURES if name not in REPLAYED])
+    rollouts = read_rollouts(dataset, REPLAYED, optional=COMPARED)
     pool = scenes or ScenePool()
     scores = score_rollouts([rollouts])
     findings = [*check_rollouts(rollouts, instances), *check_states(dataset, rollouts, pool, progress)]

@@ -208,9 +208,10 @@ def _constraints(step: Step, wording: int, words: Vocabulary) -> str:
 
 def _demand(form: str, constraint: Constraint, step: Step, words: Vocabulary) -> str:
     """A pronoun is used only where nothing but the step's object can be meant."""
-    subject = noun_phrase(constraint.subject.bare, words)  # a claim once made picks out the same thing again
+    named = constraint.subject.bare  # a claim once made picks out the same thing again
     if constraint.demand is Demand.NOT_OPENED:  # its whole was just named
-        subject = noun_phrase(replace(constraint.subject.bare, of=None), words)
+        named = replace(named, of=None)
+    subject = noun_phrase(named, words)
     on_top = step.relation is Relation.ON and _onto(constraint.subject, words) == "on top of"
     if constraint.demand is Demand.EMPTY and on_top:
         subject = f"the top of {subject}"  # an empty cabinet would be one with empty drawers

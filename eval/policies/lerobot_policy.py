@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ...toolkit.errors import InvalidInputError, MissingExtraError, NotFoundError
 from .checkpoints import Checkpoint, find_checkpoint
 from .conventions import AGENTVIEW, SETTINGS, WRIST, Conventions, executable, picture, read_conventions, state_vector
-from .policy import Array, Episode, Observation, PolicyInfo
+from .policy import ACTION_WIDTH, Array, Episode, Observation, PolicyInfo
 from .spec import PolicySpec, check_settings
 
 OWN_SETTINGS = ("agentview", "device", "name", "stepwise", "wrist")
@@ -25,7 +25,7 @@ OWN_SETTINGS = ("agentview", "device", "name", "stepwise", "wrist")
 CONFIG_PREFIX = "config."
 """What a setting begins with that replaces an entry of the checkpoint's ``config.json``."""
 
-STATE_KEY, STATE_WIDTH, ACTION_WIDTH = "observation.state", 8, 7
+STATE_KEY, STATE_WIDTH = "observation.state", 8
 
 VIEWS = {
     "observation.images.image": AGENTVIEW,

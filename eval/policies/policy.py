@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.float64]
 Image = npt.NDArray[np.uint8]
 
+ACTION_WIDTH = 7
+"""Components of an action: translation, axis-angle rotation, gripper."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyInfo:

@@ -11,7 +11,7 @@ import numpy as np
 from ...toolkit.errors import PolicyError
 from .conventions import Conventions, read_count
 from .link import ANSWER_S, WAIT_S, Link
-from .policy import Array, PolicyInfo
+from .policy import ACTION_WIDTH, Array, PolicyInfo
 from .spec import PolicySpec, address
 
 REMOTE_SETTINGS = ("answer_s", "name", "revision", "wait_s")
@@ -20,8 +20,6 @@ no protocol tells."""
 
 UNSTATED = "unstated"
 """Revision of a served policy of which nobody said what it is."""
-
-ACTION_WIDTH = 7
 
 
 def open_link(spec: PolicySpec) -> Link:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from conflictvla.builders.tasks import base_instance
 from conflictvla.eval.policies.policy import Episode, Policy
 from conflictvla.eval.rollout import observe
-from conflictvla.toolkit.records import Arm, BaseTask, Instance, Prompt
+from conflictvla.toolkit.records import BaseTask, Instance, Prompt
 from conflictvla.toolkit.simulation.scene import Scene
 from conflictvla.toolkit.simulation.targets import goal_targets, target_positions
 
@@ -27,27 +28,7 @@ class Trial:
 
 
 def instance_of(task: BaseTask) -> Instance:
-    reference_id = f"{task.task_id}/reference/P0"
-    return Instance(
-        instance_id=reference_id,
-        case_id=None,
-        pair_id=reference_id,
-        arm=Arm.REFERENCE,
-        suite=task.suite,
-        base_task=task.name,
-        base_task_index=task.index,
-        base_instruction=task.instruction,
-        instruction=task.instruction,
-        prompt=Prompt.P0,
-        family=None,
-        level=None,
-        operator=None,
-        plan="{}",
-        factors=(),
-        targets=goal_targets(task),
-        horizon=task.horizon,
-        tasks_version="0",
-    )
+    return base_instance(task, Prompt.P0, plan="{}", targets=goal_targets(task), tasks_version="0")
 
 
 def roll_out(

@@ -132,16 +132,6 @@ def fixed_under_fixed(step: Step, around: Surroundings) -> Iterator[Step]:
                 yield _put(step, thing, Relation.UNDER, place)
 
 
-def larger_than_closed(step: Step, around: Surroundings) -> Iterator[Step]:
-    """Put it inside something closed that is smaller than it in every direction."""
-    yield from no_opening(step, around)
-
-
-def swallowed_by_object(step: Step, around: Surroundings) -> Iterator[Step]:
-    """Put what is larger in every direction inside the very thing, closed, that the task moves."""
-    yield from into_the_object(step, around)
-
-
 def destination_into_closed(step: Step, around: Surroundings) -> Iterator[Step]:
     """Put the destination inside something closed that is smaller than it in every direction."""
     if step.verb in MOVING and step.destination is not None and step.destination in around.movable():
@@ -189,8 +179,9 @@ FIXED_INTO_SMALL = Operator(name="fixed_into_small", family=Family.PHYSICAL, edi
 FIXED_INTO_CLOSED = Operator(name="fixed_into_closed", family=Family.PHYSICAL, edit=fixed_into_closed)
 FIXED_INTO_DRAWER = Operator(name="fixed_into_drawer", family=Family.PHYSICAL, edit=fixed_into_drawer)
 FIXED_UNDER_FIXED = Operator(name="fixed_under_fixed", family=Family.PHYSICAL, edit=fixed_under_fixed)
-LARGER_THAN_CLOSED = Operator(name="larger_than_closed", family=Family.PHYSICAL, edit=larger_than_closed)
-SWALLOWED_BY_OBJECT = Operator(name="swallowed_by_object", family=Family.PHYSICAL, edit=swallowed_by_object)
+# The same edits among things that are also larger in every direction: a factor more, which the checker has to find.
+LARGER_THAN_CLOSED = Operator(name="larger_than_closed", family=Family.PHYSICAL, edit=no_opening)
+SWALLOWED_BY_OBJECT = Operator(name="swallowed_by_object", family=Family.PHYSICAL, edit=into_the_object)
 DESTINATION_INTO_CLOSED = Operator(name="destination_into_closed", family=Family.PHYSICAL, edit=destination_into_closed)
 
 NO_SUCH_PART = (NOTHING_TO_OPEN.name, NOTHING_TO_CLOSE.name, NOTHING_TO_SWITCH.name)
