@@ -28,6 +28,7 @@ from .toolkit.records import SUITES, Arm, Family, Level, Prompt
 
 if TYPE_CHECKING:
     from .eval.replay import ReplayCheck
+    from .toolkit.records import Instance
 
 app = typer.Typer(
     help="What does a vision-language-action model do when its task makes no sense?",
@@ -333,6 +334,7 @@ def tasks_list(
 @tasks_app.command("show")
 def tasks_show(
     case_id: Annotated[str, typer.Argument(help="A case id, or a beginning of one that fits only it.")],
+    picture: Annotated[Path | None, typer.Option(help="Write a picture of the scene at the start, as PNG.")] = None,
     tasks: TasksOption = None,
 ) -> None:
     """Show one case: its instruction, what it presupposes, and the evidence against it."""
@@ -356,6 +358,21 @@ def tasks_show(
         OUT.print(f"      observed  {escape(factor.observed)}", highlight=False, soft_wrap=True)
         if factor.margin is not None:
             OUT.print(f"        margin  {100 * factor.margin:.1f} cm", highlight=False)
+    if picture is not None:
+        _write_scene_picture(case, picture)
+
+
+def _write_scene_picture(case: Instance, file: Path) -> None:
+    from .builders.review_sheet import scene_picture
+    from .toolkit.base_tasks import base_task
+
+    new_folder_for(file)
+    png = scene_picture(base_task(case.suite, case.base_task))
+    try:
+        file.write_bytes(png)
+    except OSError as error:
+        raise InvalidInputError(f"{file}: cannot be written ({error.strerror}); choose another --picture") from error
+    OUT.print(f"\n{escape(str(file))}", highlight=False, soft_wrap=True)
 
 
 @tasks_app.command("build")
@@ -412,7 +429,7 @@ def tasks_review(
 ) -> None:
     """Review cases: write a sheet with scene, instruction and evidence, or read its verdicts back."""
     from .builders.review import add_verdicts, parse_entries, reviewed_content
-    from .builders.review_sheet import review_sheet, scene_picture
+    from .builders.review_sheet import review_sheet, scene_picture_if_any
     from .builders.tasks_dataset import load_instances
 
     if (out is None) == (read is None):
@@ -432,7 +449,7 @@ def tasks_review(
             raise InvalidInputError(f"no case of the suite '{suite}'")
         new_folder_for(out)
         with progress_bar("base tasks", len({(case.suite, case.base_task) for case in chosen})) as advance:
-            out.write_text(review_sheet(chosen, scene_picture, advance), encoding="utf-8")
+            out.write_text(review_sheet(chosen, scene_picture_if_any, advance), encoding="utf-8")
         OUT.print(f"{escape(str(out))}  {len(chosen)} cases; open it in a browser", highlight=False, soft_wrap=True)
 
 

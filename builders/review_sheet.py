@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Sequence
 from html import escape
 
+from ..toolkit.errors import InvalidInputError
 from ..toolkit.records import BaseTask, Instance
 from .review import Verdict, reviewed_content
 
@@ -80,27 +81,31 @@ def review_sheet(
     )
 
 
-def scene_picture(task: BaseTask) -> bytes | None:
-    """The base task's scene in its first initial state as PNG; None without a GL library."""
-    import mujoco
+def scene_picture(task: BaseTask) -> bytes:
+    """The base task's scene in its first initial state as PNG, upright.
+
+    Raises:
+        InvalidInputError: No GL library works here.
+    """
     from PIL import Image
 
+    from ..toolkit.simulation.rendering import Camera
     from ..toolkit.simulation.scene import Scene
 
     scene = Scene(task)
     scene.reset(0)
-    try:
-        renderer = mujoco.Renderer(scene.model, PICTURE_PIXELS, PICTURE_PIXELS)
-    except Exception:  # each GL library fails in its own way, and a sheet without pictures is still a sheet
-        return None
-    option = mujoco.MjvOption()
-    option.geomgroup[0] = 0  # what collides, which nobody is to see
-    option.sitegroup[:] = 0
-    renderer.update_scene(scene.data, camera=CAMERA, scene_option=option)
-    buffer = io.BytesIO()
-    Image.fromarray(renderer.render()).save(buffer, format="PNG")
-    renderer.close()
+    camera, buffer = Camera(scene, PICTURE_PIXELS), io.BytesIO()
+    Image.fromarray(camera.image(CAMERA)).save(buffer, format="PNG")
+    camera.close()
     return buffer.getvalue()
+
+
+def scene_picture_if_any(task: BaseTask) -> bytes | None:
+    """The same, or None without a GL library: a sheet without pictures is still a sheet."""
+    try:
+        return scene_picture(task)
+    except InvalidInputError:
+        return None
 
 
 def _article(case: Instance) -> str:

@@ -6,7 +6,9 @@ import json
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from conflictvla.builders.review import (
     UNREVIEWED,
@@ -19,12 +21,13 @@ from conflictvla.builders.review import (
     reviewed_content,
     standing_verdicts,
 )
-from conflictvla.builders.review_sheet import review_sheet
+from conflictvla.builders.review_sheet import PICTURE_PIXELS, review_sheet
 from conflictvla.builders.tasks_dataset import load_instances, load_tasks
 from conflictvla.toolkit.errors import DatasetError, InvalidInputError
 from conflictvla.toolkit.records import Arm, Prompt
 
 from ..browser import chromium, needs_chromium
+from ..eval.in_process import conflictvla
 
 CASES = [i for i in load_instances() if i.arm is Arm.CONFLICT and i.prompt is Prompt.P0][:3]
 CONTENTS = {str(case.case_id): reviewed_content(case.instruction, case.factors) for case in CASES}
@@ -141,3 +144,16 @@ def test_verdicts_given_in_a_browser_come_back_into_the_ledger(tmp_path: Path) -
     assert [entry.verdict for entry in read] == list(Verdict)
     assert read[1].reason == 'two bowls: which "bowl"?'
     assert {(entry.stage, entry.reviewer) for entry in read} == {(2, "a reader")}
+
+
+def test_show_writes_a_picture_of_the_scene(tmp_path: Path) -> None:
+    picture, case_id = tmp_path / "pictures" / "scene.png", CASES[0].case_id
+
+    done = conflictvla("tasks", "show", str(case_id), "--picture", picture)
+
+    if "cannot render" in done.stderr:
+        pytest.skip("no GL library")
+    assert done.returncode == 0
+    assert Image.open(picture).size == (PICTURE_PIXELS, PICTURE_PIXELS)
+    assert np.asarray(Image.open(picture)).std() > 10  # there is something to see
+    assert conflictvla("tasks", "show", str(case_id), "--picture", tmp_path).returncode == 2
