@@ -160,13 +160,16 @@ def leaderboard(
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all of this machine's.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on.")] = 7860,
     space: Annotated[Path | None, typer.Option(help="Write a Hugging Face Space to this folder instead.")] = None,
+    package: Annotated[
+        str | None, typer.Option(help="Requirement by which the Space gets this package; default: from PyPI.")
+    ] = None,
 ) -> None:
     """Show the leaderboard in a browser, until interrupted."""
     from .eval.leaderboard.app import serve
     from .eval.leaderboard.space import write_space
 
     if space is not None:
-        write_space(space, data)
+        write_space(space, data, package)
         OUT.print(f"{escape(str(space))}  a Space; upload it with  hf upload --repo-type space", soft_wrap=True)
         return
     OUT.print(f"http://{host}:{port}  the leaderboard; stop with Ctrl-C", highlight=False, soft_wrap=True)
