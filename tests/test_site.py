@@ -91,8 +91,9 @@ def test_pages_fit_the_screen_and_ask_no_other_machine(address: str, browser: Br
 @needs_chromium
 def test_the_search_finds_a_page(address: str, browser: Browser) -> None:
     page = browser.new_page(viewport={"width": WIDTHS[0], "height": 900})
-    page.goto(f"{address}/index.html")
-    page.get_by_role("textbox", name="Search").fill("selectivity")
+    page.goto(f"{address}/index.html", wait_until="networkidle")
+    # Whole words at once can be lost while the index is still being read.
+    page.get_by_role("textbox", name="Search").press_sequentially("selectivity", delay=50)
     page.locator(".md-search-result__link").first.click()
     page.wait_for_url("**/measures.html*")
     page.close()
