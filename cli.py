@@ -152,7 +152,7 @@ def replay(
     seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
     tolerance: Annotated[
         float,
-        typer.Option(help="Largest difference in positions, in m and rad; 0.001 for records of other processors."),
+        typer.Option(help="Largest difference in positions, in m and rad; 0.01 for records of other processors."),
     ] = 0.0,
     as_json: JsonOption = False,
 ) -> None:
