@@ -206,7 +206,9 @@ def render(
 def score(
     rollouts: RolloutsArgument,
     out: Annotated[Path | None, typer.Option(help="File for the scores as JSON.")] = None,
-    by: Annotated[str, typer.Option(help="Table: overall, family, level, suite, prompt, qualified, ...")] = "overall",
+    by: Annotated[
+        str, typer.Option(help="Table: overall, family, level, suite, prompt, visual_probe, ...")
+    ] = "overall",
     supplementary: Annotated[bool, typer.Option("--supplementary", help="Also supplementary and behaviour.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="List all defects and refusals; exit 2 if any.")] = False,
     partial: Annotated[bool, typer.Option("--partial", help="Leave defective episodes out, and say why.")] = False,
