@@ -11,6 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from .cli_pictures import pictures
 from .cli_policies import PolicyOption, PresetOption, named_policy, presets, probe, serve_policy
 from .cli_progress import (
     ERR,
@@ -40,6 +41,7 @@ tasks_app = typer.Typer(help="Browse, check and build the conflict cases.", no_a
 app.add_typer(tasks_app, name="tasks")
 for command in (probe, presets, serve_policy):
     app.command()(command)
+tasks_app.command()(pictures)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 RolloutsArgument = Annotated[

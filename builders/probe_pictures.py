@@ -62,6 +62,18 @@ def probe_pictures(
     return np.concatenate(rows)
 
 
+def picture_kind(file: Path) -> str:
+    """The format that a file's ending names.
+
+    Raises:
+        InvalidInputError: It names none that pictures are written in.
+    """
+    kind = FORMATS.get(file.suffix.lower())
+    if kind is None:
+        raise InvalidInputError(f"{file}: pictures are written as .jpg or .png")
+    return kind
+
+
 def write_probe_pictures(pictures: Image, probes: Sequence[VisualProbe], file: Path) -> None:
     """Write pictures with the levels' names above them.
 
@@ -76,9 +88,7 @@ def write_probe_pictures(pictures: Image, probes: Sequence[VisualProbe], file: P
     from PIL import Image as Pillow
     from PIL import ImageDraw, ImageFont
 
-    kind = FORMATS.get(file.suffix.lower())
-    if kind is None:
-        raise InvalidInputError(f"{file}: pictures are written as .jpg or .png")
+    kind = picture_kind(file)
     height, width, _ = pictures.shape
     sheet = Pillow.new("RGB", (width, height + HEAD_PX), "white")
     sheet.paste(Pillow.fromarray(pictures), (0, HEAD_PX))

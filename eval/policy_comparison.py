@@ -142,7 +142,7 @@ def _only_policy(scores: Scores) -> str:
     if len(policies) != 1:
         held = ", ".join(policies) or "none"
         raise InvalidInputError(f"each side of a comparison is one policy, this one holds {held}: give its own folder")
-    return policies[0]
+    return str(policies[0])
 
 
 def _means_over_seeds(pairs: pa.Table) -> pa.Table:

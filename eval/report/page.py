@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ..aggregation import base_task_clusters
-from ..all_tables import p_value, signed, text_table
+from ..all_tables import SYMBOLS, p_value, probe_text, signed, text_table
 from ..comparisons import PERSISTENCE_LEVELS
 from ..measures import MEASURES, Measure
 from ..pairs import Refusal
@@ -34,6 +35,7 @@ from .plots import (
     persistence_map,
     picture_note,
 )
+from .probe_panels import AXES, DRAWN, probe_panels
 from .svg import Style, style
 
 FOLDER = Path(__file__).parent
@@ -133,7 +135,7 @@ def render_report(scores: Scores, rollouts: RolloutSet | Path | str, *, videos: 
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(arrow=arrow, percent=percent, p_value=p_value)
+    environment.globals.update(arrow=arrow, percent=percent, p_value=p_value, probe_text=probe_text)
     styles = {policy: style(index) for index, policy in enumerate(scores.policies)}
     views = {by: _table_view(scores, by) for by in TITLES}
     return environment.get_template("report.html.j2").render(
@@ -153,7 +155,11 @@ def render_report(scores: Scores, rollouts: RolloutSet | Path | str, *, videos: 
         prompts=[(panel.caption, panel.plot.render()) for panel in prompt_panels(scores)],
         further=[text_table(scores, name) for name in FURTHER] if scores.has_supplementary else [],
         few_base_tasks=_few_base_tasks(scores),
-        prompt_effect=_prompt_effect(scores),
+        prompt_effect=_shown_effect(scores.prompt_effect()),
+        probes=[(panel.caption, panel.plot.render()) for panel in probe_panels(scores)],
+        probe_lines={SYMBOLS[name]: drawn for name, drawn in DRAWN.items()},
+        probe_views=[views[by] for by in AXES if len({row.group for row in views[by].rows}) > 1],
+        probe_effect=_shown_effect(scores.probe_effect()),
         outcome_tests=scores.outcome_tests().to_pylist(),
         abstention=scores.abstention().to_pylist(),
         pair=_pair_view(scores, rollouts, videos),
@@ -252,14 +258,13 @@ def _few_base_tasks(scores: Scores) -> list[tuple[str, int]]:
     return [(policy, count) for policy, count in counts if count < FEW_CLUSTERS]
 
 
-def _prompt_effect(scores: Scores) -> list[dict[str, Any]]:
-    symbols = {measure.name: measure.symbol for measure in MEASURES}
+def _shown_effect(effect: pa.Table) -> list[dict[str, Any]]:
     return [
         row
-        | {"symbol": symbols.get(row["measure"], row["measure"]), "difference": signed(row["difference"])}
+        | {"symbol": SYMBOLS.get(row["measure"], row["measure"]), "difference": signed(row["difference"])}
         | {"low": signed(row["difference_lo"]), "high": signed(row["difference_hi"])}
         | {"p": p_value(row["p"]), "q": p_value(row["q"])}
-        for row in scores.prompt_effect().to_pylist()
+        for row in effect.to_pylist()
     ]
 
 
