@@ -28,7 +28,7 @@ SCHEMA = pa.schema(
 def probe_effect(pairs: pa.Table, probed: pa.Table) -> pa.Table:
     """Each measure under each probe minus the same without, and the selectivity, over the same cases and rollouts.
 
-    A policy that merely collapses under a probe loses PCSR and RGSR alike, so its selectivity is about zero; one that
+    A policy that merely collapses under a probe loses PCSR with RGSR, so its selectivity is zero or positive; one that
     takes the conflict more seriously keeps its PCSR and has a negative one. RGSR alone cannot tell them apart.
 
     Args:
