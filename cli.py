@@ -11,6 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from .cli_pictures import pictures
 from .cli_policies import PolicyOption, PresetOption, named_policy, presets, probe, serve_policy
 from .cli_progress import (
     ERR,
@@ -24,7 +25,7 @@ from .cli_progress import (
 )
 from .cli_release import add_release_commands
 from .toolkit.errors import ConflictVLAError, InvalidInputError
-from .toolkit.records import SUITES, Arm, Family, Level, Prompt
+from .toolkit.records import SUITES, Arm, Family, Level, Prompt, VisualNoise
 
 if TYPE_CHECKING:
     from .eval.replay import ReplayCheck
@@ -40,6 +41,7 @@ tasks_app = typer.Typer(help="Browse, check and build the conflict cases.", no_a
 app.add_typer(tasks_app, name="tasks")
 for command in (probe, presets, serve_policy):
     app.command()(command)
+tasks_app.command()(pictures)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 RolloutsArgument = Annotated[
@@ -99,6 +101,8 @@ def run(
     prompts: Annotated[str, typer.Option(help="Prompt conditions, comma-separated.")] = "P0",
     init_states: Annotated[str, typer.Option(help="Initial states, such as 0-4 or 0,7.")] = "0-4",
     seed: Annotated[int, typer.Option(help="Seed handed to the policy.")] = 0,
+    visual: Annotated[str, typer.Option(help="Visual probes, comma-separated, such as V0,V3.")] = "V0",
+    visual_noise: Annotated[VisualNoise, typer.Option(help="Noise of V4.")] = VisualNoise.GAUSSIAN,
     workers: Annotated[int, typer.Option(help="Processes on this machine.")] = 1,
     ray: Annotated[str | None, typer.Option(help="Address of a Ray cluster to run on, or 'local'.")] = None,
     answer_limit: Annotated[float, typer.Option(help="Longest time for an answer of the policy, in seconds.")] = 600.0,
@@ -114,19 +118,21 @@ def run(
     from .builders.tasks_dataset import load_instances
     from .eval.executors import choose_executor
     from .eval.run import run_policy, with_references
-    from .eval.selection import parse_numbers, parse_prompts, select_conflicts
+    from .eval.selection import parse_numbers, parse_prompts, parse_visual_probes, select_conflicts
 
-    states = parse_numbers(init_states, "--init-states")
+    states, probes = parse_numbers(init_states, "--init-states"), parse_visual_probes(visual)
     everything = load_instances(tasks)
     chosen = with_references(select_conflicts(everything, cases, parse_prompts(prompts)), everything)
     executor = choose_executor(workers, ray, answer_limit_s=answer_limit)
-    with run_progress(len(chosen) * len(states), as_json=as_json) as report_progress:
+    with run_progress(len(chosen) * len(states) * len(probes), as_json=as_json) as report_progress:
         result = run_policy(
             named_policy(policy, preset),
             chosen,
             out / "rollouts",
             init_states=states,
             seed=seed,
+            visual_probes=probes,
+            visual_noise=visual_noise,
             executor=executor,
             keep_going=keep_going,
             progress=report_progress,
@@ -206,7 +212,9 @@ def render(
 def score(
     rollouts: RolloutsArgument,
     out: Annotated[Path | None, typer.Option(help="File for the scores as JSON.")] = None,
-    by: Annotated[str, typer.Option(help="Table: overall, family, level, suite, prompt, qualified, ...")] = "overall",
+    by: Annotated[
+        str, typer.Option(help="Table: overall, family, level, suite, prompt, visual_probe, ...")
+    ] = "overall",
     supplementary: Annotated[bool, typer.Option("--supplementary", help="Also supplementary and behaviour.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="List all defects and refusals; exit 2 if any.")] = False,
     partial: Annotated[bool, typer.Option("--partial", help="Leave defective episodes out, and say why.")] = False,

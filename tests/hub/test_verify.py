@@ -21,6 +21,8 @@ from conflictvla.eval.submission_checks import check_rollouts
 from conflictvla.eval.verify import verify_submission
 from conflictvla.toolkit.errors import DatasetError, InvalidInputError
 from conflictvla.toolkit.prompts import prompt_sha256
+from conflictvla.toolkit.records import VisualProbe
+from conflictvla.toolkit.visual_settings import VisualSettings, draw_visual_settings, visual_settings_json
 
 from .recorded import SCENES, honest, release, with_episode, write
 
@@ -289,6 +291,41 @@ def no_states_of_some_steps(r: list[Rollout]) -> list[Rollout]:
     return [*r[:HELD_STILL], replace(r[HELD_STILL], sim_states=r[HELD_STILL].sim_states[::2])]
 
 
+def seen_under(r: list[Rollout], probe: VisualProbe, materials: Sequence[str] = ()) -> list[Rollout]:
+    """The rollouts as if run under a visual probe, in a scene with these materials."""
+    made = []
+    for rollout in r:
+        e = rollout.episode
+        visual = draw_visual_settings(
+            probe, materials, task_id=f"{e.suite}/{e.base_task}", init_state=e.init_state, seed=e.seed
+        )
+        name = f"{e.rollout_id}/{probe}"
+        said = visual_settings_json(visual)
+        made.append(with_episode(rollout, rollout_id=name, visual_probe=probe, visual_settings=said))
+    return made
+
+
+@forgery("pictures")
+def a_milder_light_than_was_drawn(r: list[Rollout]) -> list[Rollout]:
+    mild = visual_settings_json(VisualSettings(brightness=1.01))
+    return [with_episode(x, visual_settings=mild) for x in seen_under(r, VisualProbe.V1)]
+
+
+@forgery("pictures")
+def settings_that_are_no_settings(r: list[Rollout]) -> list[Rollout]:
+    return [with_episode(x, visual_settings="[]") for x in r]
+
+
+@forgery("states")
+def colours_of_nothing_that_is_there(r: list[Rollout]) -> list[Rollout]:
+    return seen_under(r, VisualProbe.V2, ["somewhere_else"])
+
+
+@forgery("complete")
+def one_rollout_under_a_probe_left_out(r: list[Rollout]) -> list[Rollout]:
+    return [*r, *seen_under(r, VisualProbe.V1)[:-1]]
+
+
 def caught(folder: Path, rollouts: Sequence[Rollout], tolerance: float = 0.0) -> set[str]:
     """The checks that object, in the order in which they come: what the records tell, the states, the replay."""
     write(folder, rollouts)
@@ -343,6 +380,7 @@ def test_results_that_the_trajectories_do_not_give_are_caught(tmp_path: Path) ->
 
 
 NOT_CATCHABLE = {
+    "plain pictures shown in place of perturbed ones": lambda r: [*r, *seen_under(r, VisualProbe.V1)],
     "the best of several complete runs": lambda r: [
         with_episode(x, seed=9, rollout_id=x.episode.rollout_id.replace("seed0", "seed9")) for x in r
     ],
