@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from enum import StrEnum
 from fnmatch import fnmatchcase
 
 from ..toolkit.errors import InvalidInputError, NotFoundError, choices
-from ..toolkit.records import Arm, Instance, Prompt
+from ..toolkit.records import Arm, Instance, LanguageProbe, Prompt
 
 
 def select_conflicts(
@@ -58,14 +59,29 @@ def parse_prompts(text: str) -> tuple[Prompt, ...]:
 
     Raises:
         NotFoundError: There is no such condition.
+        InvalidInputError: The text names none.
     """
+    return _parse_names(text, Prompt, "prompt condition", "--prompts", "P0, P1 or P0,P1")
+
+
+def parse_language_probes(text: str, option: str = "--language") -> tuple[LanguageProbe, ...]:
+    """Language probes from text such as ``W0,W2``.
+
+    Raises:
+        NotFoundError: There is no such probe.
+        InvalidInputError: The text names none.
+    """
+    return _parse_names(text, LanguageProbe, "language probe", option, "W0, W2 or W0,W2")
+
+
+def _parse_names[E: StrEnum](text: str, kind: type[E], what: str, option: str, example: str) -> tuple[E, ...]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
-        if name not in list(Prompt):
-            raise NotFoundError(f"no prompt condition '{name}' in --prompts: {choices(name, list(Prompt))}")
+        if name not in list(kind):
+            raise NotFoundError(f"no {what} '{name}' in {option}: {choices(name, list(kind))}")
     if not names:
-        raise InvalidInputError("--prompts is empty: write P0, P1 or P0,P1")
-    return tuple(Prompt(name) for name in dict.fromkeys(names))
+        raise InvalidInputError(f"{option} is empty: write {example}")
+    return tuple(kind(name) for name in dict.fromkeys(names))
 
 
 def parse_numbers(text: str, option: str) -> tuple[int, ...]:
