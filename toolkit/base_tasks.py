@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.metadata
 import os
 from collections.abc import Iterable
 from typing import Any
@@ -18,11 +19,16 @@ LONG_HORIZON = 520
 """Horizon of suites that the protocol does not name, such as libero_90 or a user's own."""
 
 
+SUITE_ENTRY_POINTS = "conflictvla.suites"
+"""Group of entry points in which an installed package offers suites by name: classes with the methods of LIBERO's
+``Benchmark``."""
+
+
 def base_tasks(suite: str | None = None) -> tuple[BaseTask, ...]:
     """The base tasks of one suite, or of the four suites of the benchmark in order.
 
     Raises:
-        NotFoundError: The installed LIBERO has no such suite.
+        NotFoundError: Neither the installed LIBERO nor another installed package has such a suite.
         MissingExtraError: LIBERO is not installed.
     """
     if suite is None:
@@ -76,10 +82,12 @@ def bddl_path(task: BaseTask) -> str:
 @functools.cache
 def _suite(name: str) -> Any:
     registry = load_libero().benchmark.get_benchmark_dict()
-    if name not in registry:
-        raise NotFoundError(f"the installed LIBERO has no suite '{name}': {choices(name, sorted(registry))}")
+    offered = {entry.name: entry for entry in importlib.metadata.entry_points(group=SUITE_ENTRY_POINTS)}
+    if name not in registry and name not in offered:
+        known = sorted({*registry, *offered})
+        raise NotFoundError(f"neither LIBERO nor an installed package has a suite '{name}': {choices(name, known)}")
     with quiet():
-        return registry[name]()
+        return (registry[name] if name in registry else offered[name].load())()
 
 
 @functools.cache
