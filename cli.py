@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from .cli_policies import PolicyOption, PresetOption, named_policy, presets, probe, serve_policy
+from .cli_policies import PolicyOption, PresetOption, named_policy, presets, probe, serve_policy, train_example
 from .cli_progress import (
     ERR,
     FOUND_SOMETHING_WRONG,
@@ -38,7 +38,7 @@ app = typer.Typer(
 )
 tasks_app = typer.Typer(help="Browse, check and build the conflict cases.", no_args_is_help=True)
 app.add_typer(tasks_app, name="tasks")
-for command in (probe, presets, serve_policy):
+for command in (probe, presets, serve_policy, train_example):
     app.command()(command)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
