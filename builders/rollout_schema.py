@@ -17,10 +17,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..toolkit.records import Arm, Family, Level, Prompt
+from ..toolkit.records import Arm, Family, LanguageProbe, Level, Prompt, VisualProbe
 
-ROLLOUT_SCHEMA_VERSION = "1.1"
-"""1.1 adds ``ADDED_FEATURES`` and ``ADDED_COLUMNS``; recordings of 1.0 are read without them."""
+ROLLOUT_SCHEMA_VERSION = "1.2"
+"""1.1 adds what stands in the scene and what is touched, 1.2 the probes. Earlier recordings are read without: see
+``ADDED_FEATURES`` and ``ADDED_COLUMNS``."""
 
 TARGET_SLOTS = 4
 """Most targets of a base task; unused slots are zero, and ``targets`` says how many are used."""
@@ -86,6 +87,9 @@ EPISODE_COLUMNS: dict[str, pa.DataType] = {
     "instruction": pa.string(),
     "prompt_text": pa.string(),
     "prompt_sha256": pa.string(),
+    "language_probe": pa.string(),
+    "visual_probe": pa.string(),
+    "visual_settings": pa.string(),
     "init_state": pa.int32(),
     "seed": pa.int64(),
     "horizon": pa.int32(),
@@ -118,14 +122,18 @@ EPISODE_COLUMNS: dict[str, pa.DataType] = {
 }
 """Columns added to LeRobot's ``meta/episodes``. ``case_id``, ``family`` and ``level`` are null for references;
 ``success_step`` counts executed actions and is null where the goal was not reached; ``end`` says why the rollout
-ended: ``success``, ``horizon`` or ``policy_error``. ``objects`` and ``fixtures`` name the slots that are used,
+ended: ``success``, ``horizon`` or ``policy_error``. ``visual_settings`` is what was drawn for the visual probe, as
+JSON. ``objects`` and ``fixtures`` name the slots that are used,
 ``goal_things`` those of them that the reference goal is about, and ``clipped_actions`` counts the executed actions that
 the policy gave outside [-1, 1]."""
 
 
-def rollout_name(policy_name: str, instance_id: str, init_state: int, seed: int) -> str:
+def rollout_name(
+    policy_name: str, instance_id: str, init_state: int, seed: int, visual_probe: str = VisualProbe.V0
+) -> str:
     """The ``rollout_id``: unique among the rollouts of all policies of different names."""
-    return f"{policy_name}/{instance_id}/init{init_state}/seed{seed}"
+    name = f"{policy_name}/{instance_id}/init{init_state}/seed{seed}"
+    return name if visual_probe == VisualProbe.V0 else f"{name}/{visual_probe}"
 
 
 VERSION_FIELDS = (
@@ -140,16 +148,19 @@ VERSION_FIELDS = (
 )
 """Columns that say by which definitions and software a rollout was made."""
 
-ADDED_COLUMNS = (
-    "objects",
-    "fixtures",
-    "goal_things",
-    "final_object_pos_m",
-    "final_object_quat_wxyz",
-    "final_gripper_contact",
-    "clipped_actions",
-)
-"""Columns that recordings of schema 1.0 lack; they are read as null."""
+ADDED_COLUMNS: dict[str, str | None] = {
+    "language_probe": LanguageProbe.W0.value,
+    "visual_probe": VisualProbe.V0.value,
+    "visual_settings": "{}",
+    "objects": None,
+    "fixtures": None,
+    "goal_things": None,
+    "final_object_pos_m": None,
+    "final_object_quat_wxyz": None,
+    "final_gripper_contact": None,
+    "clipped_actions": None,
+}
+"""Columns that earlier recordings lack, and as what they are then read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +181,9 @@ class EpisodeRecord:
     instruction: str
     prompt_text: str
     prompt_sha256: str
+    language_probe: LanguageProbe
+    visual_probe: VisualProbe
+    visual_settings: str
     init_state: int
     seed: int
     horizon: int

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 CONFIGS = ("instances", "cases", "references")
 SPLIT = "test"
-COLUMNS = tuple(field.name for field in fields(Instance) if field.name != "arm")
-"""Columns that an ``Instance`` is read from; the arm follows from them."""
+COLUMNS = tuple(field.name for field in fields(Instance) if field.name not in ("arm", "language_probe"))
+"""Columns that an ``Instance`` is read from; the arm follows from them, and these configs hold no probes."""
 
 
 def packaged_tasks() -> Path:

@@ -138,11 +138,9 @@ def run_job(policy: Policy, job: Job, scenes: ScenePool) -> Outcome:
     """Run one rollout; a failing policy gives an outcome too."""
     scene = scenes.scene(job.instance.suite, job.instance.base_task)
     try:
-        rollout = run_rollout(
-            scene, policy, job.instance, init_state=job.init_state, seed=job.seed, versions=installed_versions()
-        )
+        rollout = run_rollout(scene, policy, job, versions=installed_versions())
     except PolicyError as error:
-        where = rollout_id(policy.info, job.instance, job.init_state, job.seed)
+        where = rollout_id(policy.info, job)
         return Outcome(job=job, rollout=None, failure=Failure(rollout_id=where, error=str(error)))
     return Outcome(job=job, rollout=rollout)
 
@@ -168,7 +166,7 @@ def named(policy: Policy | str) -> str:
 
 def lost(spec: str, job: Job) -> Outcome:
     """The outcome of a job whose process died each time that it was tried."""
-    where = rollout_id(load_policy(spec).info, job.instance, job.init_state, job.seed)
+    where = rollout_id(load_policy(spec).info, job)
     error = f"{where}: its process died {CRASHES} times"
     return Outcome(job=job, rollout=None, failure=Failure(rollout_id=where, error=error))
 

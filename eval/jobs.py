@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from ..builders.rollout_schema import Rollout
-from ..toolkit.records import Instance
+from ..toolkit.records import Instance, VisualProbe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,11 +18,13 @@ class Job:
         instance: What the policy is told, and where.
         init_state: LIBERO's number of the initial state.
         seed: Seed handed to the policy.
+        visual_probe: What is changed in the pictures that it sees.
     """
 
     instance: Instance
     init_state: int
     seed: int
+    visual_probe: VisualProbe = VisualProbe.V0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ..builders.rollout_schema import EPISODE_COLUMNS
 from .measures import process
 from .pairs import Pairing
 from .rollout_set import RolloutSet
@@ -16,6 +17,8 @@ FloatArray = npt.NDArray[np.float64]
 PAIR_COLUMNS: dict[str, pa.DataType] = {
     "policy": pa.string(),
     "prompt": pa.string(),
+    "language_probe": pa.string(),
+    "visual_probe": pa.string(),
     "suite": pa.string(),
     "base_task": pa.string(),
     "family": pa.string(),
@@ -64,10 +67,7 @@ def score_pairs(rollouts: RolloutSet, pairing: Pairing) -> pa.Table:
     similarity = process.trajectory_similarity(rollouts.feature("action"), norm, rollouts.offsets, reference, conflict)
     success = rollouts.column("success").astype(np.bool_)
     stops = process.stops_for_good(norm, rollouts.offsets) & ~success
-    text = {
-        name: rollouts.column(name)[conflict]
-        for name in ("prompt", "suite", "base_task", "family", "level", "case_id", "instance_id", "instruction")
-    }
+    text = {name: rollouts.column(name)[conflict] for name in PAIR_COLUMNS if EPISODE_COLUMNS.get(name) == pa.string()}
     columns = {
         **text,
         "policy": policy_labels(rollouts.episodes)[conflict],

@@ -22,7 +22,7 @@ from .rollout_set import RolloutSet
 IntArray = npt.NDArray[np.int64]
 ObjectArray = npt.NDArray[np.object_]
 
-MATCHED_ON = ("policy_name", "pair_id", "init_state")
+MATCHED_ON = ("policy_name", "pair_id", "init_state", "visual_probe")
 """Fields that say which reference rollouts are meant for a conflict rollout."""
 
 RUN_FIELDS = ("policy_revision", "policy_settings", "seed")
@@ -31,6 +31,8 @@ RUN_FIELDS = ("policy_revision", "policy_settings", "seed")
 MUST_AGREE = (
     *RUN_FIELDS,
     "prompt",
+    "language_probe",
+    "visual_settings",
     "suite",
     "base_task",
     "base_task_index",
@@ -110,7 +112,7 @@ def pair_rollouts(rollouts: RolloutSet) -> Pairing:
     reasons = np.full(len(conflicts), "", dtype=object)
     reasons[matched == 0] = NO_REFERENCE
     reasons[matched > 1] = DUPLICATE_REFERENCE
-    own_run = row_codes(episodes, ("policy_name", "instance_id", "init_state", *RUN_FIELDS))[conflicts]
+    own_run = row_codes(episodes, ("policy_name", "instance_id", "init_state", "visual_probe", *RUN_FIELDS))[conflicts]
     reasons[_occurrences(own_run) > 1] = DUPLICATE_CONFLICT
     _refuse_disagreements(episodes, conflicts, partner, reasons)
 
@@ -180,7 +182,8 @@ def _refuse_disagreements(episodes: pa.Table, conflicts: IntArray, partner: IntA
 
 def _stable_order(episodes: pa.Table, conflicts: IntArray) -> IntArray:
     """Positions in ``conflicts`` sorted by who did what where."""
-    keys = ("policy_name", "policy_revision", "policy_settings", "prompt", "instance_id", "init_state", "seed")
+    run = ("policy_name", "policy_revision", "policy_settings")
+    keys = (*run, "prompt", "instance_id", "init_state", "seed", "visual_probe")
     chosen = episodes.take(pa.array(conflicts)).select([*keys, "rollout_id"])
     by = [(name, "ascending") for name in chosen.column_names]
     return np.asarray(pc.sort_indices(chosen, sort_keys=by).to_numpy(), np.int64)

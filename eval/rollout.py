@@ -10,40 +10,38 @@ import numpy as np
 from ..builders.rollout_schema import ROLLOUT_SCHEMA_VERSION, EpisodeRecord, Rollout, rollout_name
 from ..toolkit.errors import PolicyError
 from ..toolkit.prompts import prompt_sha256, prompt_text
-from ..toolkit.records import PROTOCOL_VERSION, Instance
+from ..toolkit.records import PROTOCOL_VERSION
 from ..toolkit.simulation.scene import Scene
+from .jobs import Job
 from .policies.policy import ACTION_WIDTH, Array, Episode, Image, Observation, Policy, PolicyInfo
 from .provenance import Versions
 from .recorder import Recorder
 from .rotations import axis_angle
 
 
-def rollout_id(policy: PolicyInfo, instance: Instance, init_state: int, seed: int) -> str:
-    """Unique name of a rollout: policy, instance, initial state and seed."""
-    return rollout_name(policy.name, instance.instance_id, init_state, seed)
+def rollout_id(policy: PolicyInfo, job: Job) -> str:
+    """Unique name of a rollout: policy, instance, initial state, seed and visual probe."""
+    return rollout_name(policy.name, job.instance.instance_id, job.init_state, job.seed, job.visual_probe)
 
 
-def run_rollout(
-    scene: Scene, policy: Policy, instance: Instance, *, init_state: int, seed: int, versions: Versions
-) -> Rollout:
+def run_rollout(scene: Scene, policy: Policy, job: Job, *, versions: Versions) -> Rollout:
     """Execute one rollout to success or horizon.
 
     Args:
         scene: The scene of the instance's base task; it is reset here.
         policy: The policy.
-        instance: What it is told.
-        init_state: LIBERO's number of the initial state.
-        seed: Seed for the policy.
+        job: What it is told, from which initial state, with which seed and under which visual probe.
         versions: Installed software.
 
     Raises:
         PolicyError: The policy raised, or its actions cannot be executed.
     """
-    scene.reset(init_state)
+    instance = job.instance
+    scene.reset(job.init_state)
     settled = scene.state().sha256()
     text = prompt_text(instance.instruction, instance.prompt)
-    episode = Episode(instruction=text, init_state=init_state, seed=seed, instance=instance, scene=scene)
-    where = rollout_id(policy.info, instance, init_state, seed)
+    episode = Episode(instruction=text, init_state=job.init_state, seed=job.seed, instance=instance, scene=scene)
+    where = rollout_id(policy.info, job)
     recorder = Recorder(scene, instance.targets)
     try:
         policy.reset(episode)
@@ -68,8 +66,11 @@ def run_rollout(
             instruction=instance.instruction,
             prompt_text=text,
             prompt_sha256=prompt_sha256(text),
-            init_state=init_state,
-            seed=seed,
+            language_probe=instance.language_probe,
+            visual_probe=job.visual_probe,
+            visual_settings="{}",
+            init_state=job.init_state,
+            seed=job.seed,
             horizon=instance.horizon,
             success=success_step is not None,
             success_step=success_step,

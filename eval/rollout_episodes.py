@@ -23,7 +23,7 @@ from ..builders.rollout_schema import (
     THING_SLOTS,
 )
 from ..toolkit.errors import DatasetError
-from ..toolkit.records import Arm, Family, Level, Prompt
+from ..toolkit.records import Arm, Family, LanguageProbe, Level, Prompt, VisualProbe
 from .defects import Defect, Inspection
 from .frame_files import open_parquet, read_columns
 from .layout import RECORD_AGAIN, Layout
@@ -42,6 +42,8 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "prompt": tuple(Prompt),
     "family": tuple(Family),
     "level": tuple(Level),
+    "language_probe": tuple(LanguageProbe),
+    "visual_probe": tuple(VisualProbe),
     "end": ("success", "horizon", "policy_error"),
 }
 """Columns with a closed set of values. Suites are open: a user's own tasks may be rolled out too."""
@@ -149,7 +151,7 @@ def _read_file(file: Path, layout: Layout) -> pa.Table:
             if name in layout.constants:
                 columns.append(pa.array([layout.constants[name]] * table.num_rows, kind))
             elif name in absent:
-                columns.append(pa.nulls(table.num_rows, kind))
+                columns.append(pa.array([ADDED_COLUMNS[name]] * table.num_rows, kind))
             else:
                 columns.append(table[name].cast(kind))
         except (pa.ArrowException, TypeError) as error:
@@ -184,7 +186,8 @@ def _read_json_lines(file: Path, names: list[str]) -> pa.Table:
 
 
 def _check_rows(check: _Check, table: pa.Table) -> pa.Table:
-    nullable = {*CONFLICT_ONLY, *ADDED_COLUMNS, "success_step"}
+    may_lack = (name for name, read_as in ADDED_COLUMNS.items() if read_as is None)
+    nullable = {*CONFLICT_ONLY, *may_lack, "success_step"}
     for name in table.column_names:
         if name not in nullable:
             table = check.refuse(table, pc.is_null(table[name]), name, "is empty")

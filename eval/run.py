@@ -157,7 +157,7 @@ def _jobs(instances: Sequence[Instance], init_states: Sequence[int], seed: int) 
 
 
 def _shard(work: Path, info: PolicyInfo, job: Job) -> Path:
-    return shard_path(work / SHARDS, rollout_id(info, job.instance, job.init_state, job.seed))
+    return shard_path(work / SHARDS, rollout_id(info, job))
 
 
 def _roll_out(

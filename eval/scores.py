@@ -12,8 +12,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..toolkit.errors import DatasetError, InvalidInputError
+from ..toolkit.records import LanguageProbe, VisualProbe
 from .aggregation import measure_table
 from .behaviour import behaviour_by_task, behaviour_change, behaviour_correlation
 from .comparisons import abstention, failed_persistence, outcome_tests, prompt_effect, undefined_counts
@@ -35,16 +37,18 @@ class Scores:
     """Measures of every pair, and everything that follows from them. Every table is a ``pyarrow.Table``.
 
     Attributes:
-        pairs: One row a pair, with ``pair_scores.PAIR_COLUMNS`` and, where asked for,
+        pairs: One row a pair without a probe (W0 and V0), with ``pair_scores.PAIR_COLUMNS`` and, where asked for,
             ``supplementary.SUPPLEMENTARY_COLUMNS``.
         refusals: Conflict rollouts that could not be scored, and why.
         provenance: Where the scores come from.
+        probed: Likewise the pairs under a language or visual probe; no table mixes them with the others.
         repeats: Likewise one row a pair of repeated reference rollouts; without repeats no row.
         trajectories: One row a rollout, with ``trajectories.TRAJECTORY_COLUMNS``; None where not asked for.
         left_out: Defects for which episodes were left out, where that was asked for.
     """
 
     pairs: pa.Table
+    probed: pa.Table
     refusals: tuple[Refusal, ...]
     provenance: Provenance
     repeats: pa.Table
@@ -234,9 +238,12 @@ def combine(parts: Iterable[PartScores]) -> Scores:
         raise DatasetError("there are no rollouts to score: give at least one rollout set")
     episodes = pa.concat_tables([part.episodes for part in parts])
     check_unique(episodes["rollout_id"], "these data sets")
+    pairs = _in_order([part.pairs for part in parts])
+    repeats = _in_order([part.repeats for part in parts])
     trajectories = [part.trajectories for part in parts if part.trajectories is not None]
     return Scores(
-        pairs=_in_order([part.pairs for part in parts]),
+        pairs=pairs.filter(_without_probe(pairs)),
+        probed=pairs.filter(pc.invert(_without_probe(pairs))),
         refusals=tuple(
             sorted((refusal for part in parts for refusal in part.refusals), key=lambda refusal: refusal.rollout_id)
         ),
@@ -245,7 +252,7 @@ def combine(parts: Iterable[PartScores]) -> Scores:
             [digest for part in parts for digest in part.digests],
             sum(part.unused_references for part in parts),
         ),
-        repeats=_in_order([part.repeats for part in parts]),
+        repeats=repeats.filter(_without_probe(repeats)),
         trajectories=pa.concat_tables(trajectories).sort_by("rollout_id") if trajectories else None,
         left_out=tuple(sorted((defect for part in parts for defect in part.left_out), key=str)),
     )
@@ -254,6 +261,10 @@ def combine(parts: Iterable[PartScores]) -> Scores:
 def _in_order(tables: list[pa.Table]) -> pa.Table:
     by = ("policy", "prompt", "instance_id", "init_state", "seed", "conflict_rollout")
     return pa.concat_tables(tables).sort_by([(name, "ascending") for name in by])
+
+
+def _without_probe(pairs: pa.Table) -> pa.ChunkedArray:
+    return pc.and_(pc.equal(pairs["language_probe"], LanguageProbe.W0), pc.equal(pairs["visual_probe"], VisualProbe.V0))
 
 
 def _not_taken() -> InvalidInputError:

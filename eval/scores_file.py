@@ -22,7 +22,7 @@ from .statistics import CONFIDENCE, INTERVAL_METHOD, RESAMPLES, SEED, Interval
 from .supplementary import SUPPLEMENTARY_COLUMNS
 from .trajectories import TRAJECTORY_COLUMNS
 
-SCORES_VERSION = "1.2"
+SCORES_VERSION = "1.3"
 """Layout of the scores file."""
 
 
@@ -51,6 +51,7 @@ def scores_json(scores: Scores) -> str:
         "noise_floor": [_with_reasons(row) for row in scores.noise_floor().to_pylist()],
         "repeats": scores.repeats.to_pydict(),
         "pairs": scores.pairs.to_pydict(),
+        "probed": scores.probed.to_pydict(),
     }
     if scores.trajectories is not None:
         content |= {
@@ -83,6 +84,7 @@ def read_scores(path: Path | str) -> Scores:
         trajectories = content.get("trajectories")
         return Scores(
             pairs=_table(content["pairs"], measured),
+            probed=_table(content["probed"], measured),
             refusals=tuple(Refusal(**refusal) for refusal in content["refusals"]),
             provenance=Provenance(**provenance, recorded=recorded),
             repeats=_table(content["repeats"], measured),

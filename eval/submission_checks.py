@@ -152,7 +152,13 @@ def _names(episodes: list[dict[str, Any]]) -> Iterator[Finding]:
         str(episode["rollout_id"])
         for episode in episodes
         if episode["rollout_id"]
-        != rollout_name(episode["policy_name"], episode["instance_id"], episode["init_state"], episode["seed"])
+        != rollout_name(
+            episode["policy_name"],
+            episode["instance_id"],
+            episode["init_state"],
+            episode["seed"],
+            episode["visual_probe"],
+        )
     ]
     yield from finding("names", "rollout_id says another rollout than the fields beside it", wrong)
     odd = sorted({repr(e["policy_name"])[:120] for e in episodes if not POLICY_NAME.fullmatch(e["policy_name"])})

@@ -51,6 +51,26 @@ class Prompt(StrEnum):
     P1 = "P1"
 
 
+class LanguageProbe(StrEnum):
+    """Language probe: how many words of an instruction are replaced by close ones, its meaning in the scene kept."""
+
+    W0 = "W0"
+    W1 = "W1"
+    W2 = "W2"
+    W3 = "W3"
+    W4 = "W4"
+
+
+class VisualProbe(StrEnum):
+    """Visual probe: what is changed in the pictures that a policy sees, each level on top of the one before."""
+
+    V0 = "V0"
+    V1 = "V1"
+    V2 = "V2"
+    V3 = "V3"
+    V4 = "V4"
+
+
 class Arm(StrEnum):
     """Which side of a pair a rollout is: the base task's own instruction, or a conflict case's."""
 
@@ -129,6 +149,7 @@ class Instance:
         targets: What the reference goal requires the robot to manipulate, by the simulator's names.
         horizon: Most executed actions of a rollout.
         tasks_version: Version of the task release that it comes from.
+        language_probe: Which wording of the instruction it is; W0 is the instruction as released.
     """
 
     instance_id: str
@@ -149,3 +170,4 @@ class Instance:
     targets: tuple[str, ...]
     horizon: int
     tasks_version: str
+    language_probe: LanguageProbe = LanguageProbe.W0

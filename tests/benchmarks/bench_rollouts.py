@@ -11,6 +11,7 @@ import pytest
 from conflictvla.builders.lerobot_dataset import write_lerobot_dataset
 from conflictvla.builders.rollout_shards import write_shard
 from conflictvla.builders.tasks_dataset import load_instances
+from conflictvla.eval.jobs import Job
 from conflictvla.eval.policies.policy import Array, Episode, Observation, PolicyInfo
 from conflictvla.eval.provenance import installed_versions
 from conflictvla.eval.rollout import run_rollout
@@ -66,7 +67,9 @@ def test_recording(scene: Scene, tmp_path: Path, figures: dict[str, float], best
     versions, instance = installed_versions(), _instance(STEPS)
 
     def recorded() -> None:
-        rollout = run_rollout(scene, Replans(eyes=False), instance, init_state=0, seed=0, versions=versions)
+        rollout = run_rollout(
+            scene, Replans(eyes=False), Job(instance=instance, init_state=0, seed=0), versions=versions
+        )
         write_shard(rollout, tmp_path / "shards")
 
     bare_s = recorded_s = np.inf
@@ -94,7 +97,7 @@ def test_looking_only_when_asked(scene: Scene, figures: dict[str, float], best_s
 
     def rolled_out(chunk: int) -> Callable[[], object]:
         policy = Replans(eyes=True, chunk=chunk)
-        return lambda: run_rollout(scene, policy, instance, init_state=0, seed=0, versions=versions)
+        return lambda: run_rollout(scene, policy, Job(instance=instance, init_state=0, seed=0), versions=versions)
 
     every_s = best_seconds(rolled_out(1), repeats=3)
     lazy_s = best_seconds(rolled_out(CHUNK), repeats=3)

@@ -28,7 +28,17 @@ from conflictvla.builders.rollout_schema import (
     Rollout,
     episodes_table,
 )
-from conflictvla.toolkit.records import CONTROL_HZ, HORIZONS, PROTOCOL_VERSION, Arm, Family, Level, Prompt
+from conflictvla.toolkit.records import (
+    CONTROL_HZ,
+    HORIZONS,
+    PROTOCOL_VERSION,
+    Arm,
+    Family,
+    LanguageProbe,
+    Level,
+    Prompt,
+    VisualProbe,
+)
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -75,6 +85,9 @@ def make_record(
         instruction=said,
         prompt_text=text,
         prompt_sha256=sha256(text),
+        language_probe=LanguageProbe.W0,
+        visual_probe=VisualProbe.V0,
+        visual_settings="{}",
         init_state=init_state,
         seed=7,
         horizon=HORIZONS.get(suite, 300),

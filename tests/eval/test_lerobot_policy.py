@@ -16,6 +16,7 @@ from lerobot.policies import get_policy_class, make_pre_post_processors
 from conflictvla.builders.rollout_schema import Rollout
 from conflictvla.builders.tasks_dataset import load_instances
 from conflictvla.eval.executors import InProcess
+from conflictvla.eval.jobs import Job
 from conflictvla.eval.policies.checkpoints import find_checkpoint
 from conflictvla.eval.policies.conventions import resized, turned
 from conflictvla.eval.policies.lerobot_policy import LeRobotPolicy
@@ -68,7 +69,7 @@ def checkpoints(
     long = dataclasses.replace(instances[0], horizon=FRAMES)
     run = run_policy(persist, [long], folder / "rollouts", init_states=[0], executor=InProcess(scenes))
     assert run.dataset is not None
-    name = rollout_id(persist.info, long, 0, 0)
+    name = rollout_id(persist.info, Job(instance=long, init_state=0, seed=0))
     shown = tiny.read_demonstration(run.dataset, name, long.instruction, FRAMES)
     # The same frames under another instruction call for the opposite, so that what is said matters.
     opposite = {**shown.frames, "action": -shown.frames["action"]}
@@ -93,7 +94,9 @@ def checkpoints(
 
 
 def _rollout(policy: Policy, instance: Instance, scenes: ScenePool, seed: int = 0) -> Rollout:
-    return run_rollout(scenes.scene(*TASK), policy, instance, init_state=0, seed=seed, versions=installed_versions())
+    return run_rollout(
+        scenes.scene(*TASK), policy, Job(instance=instance, init_state=0, seed=seed), versions=installed_versions()
+    )
 
 
 @pytest.mark.parametrize(

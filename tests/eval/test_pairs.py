@@ -13,7 +13,7 @@ from conflictvla.builders.rollout_schema import EpisodeRecord, Rollout
 from conflictvla.eval.pairs import MUST_AGREE, Pairing, pair_rollouts
 from conflictvla.eval.rollout_set import RolloutSet
 from conflictvla.eval.rollouts import read_rollouts
-from conflictvla.toolkit.records import Arm, Prompt
+from conflictvla.toolkit.records import Arm, LanguageProbe, Prompt, VisualProbe
 
 from .synthetic_rollouts import make_record, reaching_rollout, sha256, small_evaluation, write_dataset
 
@@ -21,6 +21,8 @@ OTHER_VALUES: dict[str, Any] = {
     "policy_revision": "r2",
     "policy_settings": '{"replan_steps": 5}',
     "seed": 8,
+    "language_probe": LanguageProbe.W2,
+    "visual_settings": '{"brightness": 1.2}',
     "suite": "libero_10",
     "base_task": "turn_on_the_stove",
     "base_task_index": 3,
@@ -65,6 +67,18 @@ def test_one_reference_rollout_serves_many_pairs(tmp_path: Path) -> None:
     found = pairing(tmp_path, make_record(), *cases)
     assert found.reference.tolist() == [0, 0, 0]
     assert sorted(found.conflict.tolist()) == [1, 2, 3]
+
+
+def test_rollouts_under_another_visual_probe_are_other_pairs(tmp_path: Path) -> None:
+    probes = (VisualProbe.V0, VisualProbe.V3)
+    records = [
+        make_record(arm=arm, visual_probe=probe, rollout_id=f"persist/{arm}/{probe}") for probe in probes for arm in Arm
+    ]
+    rollouts = read(tmp_path, records)
+    found = pair_rollouts(rollouts)
+    assert len(found) == 2
+    values = rollouts.column("visual_probe")
+    assert values[found.reference].tolist() == values[found.conflict].tolist() == ["V0", "V3"]
 
 
 def test_init_state_prompt_and_policy_keep_pairs_apart(tmp_path: Path) -> None:

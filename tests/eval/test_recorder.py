@@ -7,6 +7,7 @@ import pytest
 
 from conflictvla.builders.rollout_schema import OBJECT_SLOTS, Rollout
 from conflictvla.builders.tasks_dataset import load_instances
+from conflictvla.eval.jobs import Job
 from conflictvla.eval.policies.scripted import Persist
 from conflictvla.eval.provenance import installed_versions
 from conflictvla.eval.recorder import Recorder
@@ -27,7 +28,7 @@ def scene() -> Scene:
 @pytest.fixture(scope="module")
 def rollout(scene: Scene) -> Rollout:
     instance = next(i for i in load_instances() if i.base_task == TASK and i.arm is Arm.REFERENCE)
-    return run_rollout(scene, Persist(), instance, init_state=0, seed=0, versions=installed_versions())
+    return run_rollout(scene, Persist(), Job(instance=instance, init_state=0, seed=0), versions=installed_versions())
 
 
 def _touching(scene: Scene, thing: str) -> int:

@@ -12,6 +12,7 @@ import pytest
 from conflictvla.builders.rollout_shards import shard_path
 from conflictvla.builders.tasks_dataset import load_instances
 from conflictvla.eval.executors import InProcess
+from conflictvla.eval.jobs import Job
 from conflictvla.eval.policies.policy import Array, Episode, Observation, PolicyInfo
 from conflictvla.eval.policies.premises import premises_hold
 from conflictvla.eval.policies.registry import load_policy
@@ -75,7 +76,7 @@ def test_a_frame_holds_the_state_before_its_action_and_the_action_as_executed(
     scenes: ScenePool, short: tuple[Instance, ...]
 ) -> None:
     scene = scenes.scene("libero_goal", "put_the_bowl_on_the_plate")
-    rollout = run_rollout(scene, Wave(), short[0], init_state=2, seed=5, versions=installed_versions())
+    rollout = run_rollout(scene, Wave(), Job(instance=short[0], init_state=2, seed=5), versions=installed_versions())
     action = rollout.frames["action"]
     assert action.shape == (HORIZON, 7)
     assert np.abs(action).max() == 1.0  # clipped, though the policy said up to 3
@@ -91,7 +92,7 @@ def test_a_frame_holds_the_state_before_its_action_and_the_action_as_executed(
 def test_chunks_are_executed_whole_and_cut_at_the_horizon(scenes: ScenePool, short: tuple[Instance, ...]) -> None:
     policy = Wave()
     scene = scenes.scene("libero_goal", "put_the_bowl_on_the_plate")
-    run_rollout(scene, policy, short[0], init_state=0, seed=0, versions=installed_versions())
+    run_rollout(scene, policy, Job(instance=short[0], init_state=0, seed=0), versions=installed_versions())
     assert policy.asked == [0, 4]
 
 
@@ -99,7 +100,9 @@ def test_the_policy_is_handed_the_exact_prompt_that_is_recorded(scenes: ScenePoo
     scene = scenes.scene("libero_goal", "put_the_bowl_on_the_plate")
     for instance in short:
         policy = Wave()
-        rollout = run_rollout(scene, policy, instance, init_state=0, seed=9, versions=installed_versions())
+        rollout = run_rollout(
+            scene, policy, Job(instance=instance, init_state=0, seed=9), versions=installed_versions()
+        )
         (episode,) = policy.episodes
         assert episode.instruction == rollout.episode.prompt_text
         assert episode.seed == rollout.episode.seed == 9
@@ -126,7 +129,7 @@ def test_a_policy_that_misbehaves_is_named_with_rollout_and_step(
 ) -> None:
     scene = scenes.scene("libero_goal", "put_the_bowl_on_the_plate")
     with pytest.raises(PolicyError, match=said) as caught:
-        run_rollout(scene, Wave(answer), short[0], init_state=0, seed=0, versions=installed_versions())
+        run_rollout(scene, Wave(answer), Job(instance=short[0], init_state=0, seed=0), versions=installed_versions())
     assert str(caught.value).startswith(f"wave/{short[0].instance_id}/init0/seed0: ")
     assert "\n" not in str(caught.value)
 
@@ -147,7 +150,7 @@ def test_a_run_that_breaks_off_keeps_what_was_finished_and_goes_on_from_there(
     with pytest.raises(PolicyError, match="lost the connection"):
         run_policy(Wave(breaks_in_the_second_rollout), chosen, tmp_path, init_states=[0], executor=InProcess(scenes))
     shards = tmp_path / ".wave" / SHARDS
-    first = shard_path(shards, rollout_id(Wave().info, chosen[0], 0, 0))
+    first = shard_path(shards, rollout_id(Wave().info, Job(instance=chosen[0], init_state=0, seed=0)))
     assert [path.name for path in shards.iterdir()] == [first.name]
     seen: list[RunProgress] = []
     steady = Wave(lambda seen: np.full((1, 7), 0.1))
@@ -167,7 +170,7 @@ def test_clipped_actions_are_counted_and_warned_of(
     policy, told = Wave(gone_wild_under_conflict), list[RunProgress]()
     chosen = _p0(short)[:2]
     run = run_policy(policy, chosen, tmp_path, init_states=[0], executor=InProcess(scenes), progress=told.append)
-    conflict = rollout_id(policy.info, chosen[1], 0, 0)
+    conflict = rollout_id(policy.info, Job(instance=chosen[1], init_state=0, seed=0))
     assert run.clipped == {conflict: HORIZON}
     assert [state.clipped_actions for state in told] == [0, 0, HORIZON]
     assert run.clipped_warning is not None

@@ -20,6 +20,7 @@ from vla_eval.types import Observation as VlaEvalObservation
 
 from conflictvla.builders.rollout_schema import Rollout
 from conflictvla.builders.tasks_dataset import load_instances
+from conflictvla.eval.jobs import Job
 from conflictvla.eval.policies.policy import Policy
 from conflictvla.eval.policies.registry import load_policy
 from conflictvla.eval.policies.serving import PolicyServer, ServedProtocol
@@ -64,7 +65,9 @@ def served(agent: str, protocol: ServedProtocol, *, chunk: int = 1) -> Iterator[
 
 def _rollout(policy: Policy, instance: Instance, scenes: ScenePool, *, init_state: int) -> Rollout:
     scene = scenes.scene(instance.suite, instance.base_task)
-    return run_rollout(scene, policy, instance, init_state=init_state, seed=0, versions=installed_versions())
+    return run_rollout(
+        scene, policy, Job(instance=instance, init_state=init_state, seed=0), versions=installed_versions()
+    )
 
 
 @pytest.mark.parametrize(("protocol", "chunk"), [("openpi", CHUNK), ("vla-eval", 1)])

@@ -11,6 +11,7 @@ from typing import Any
 from conflictvla.builders.rollout_schema import Rollout
 from conflictvla.builders.sim_states import SimStateWriter
 from conflictvla.builders.tasks_dataset import load_instances
+from conflictvla.eval.jobs import Job
 from conflictvla.eval.policies.motion import Motion
 from conflictvla.eval.policies.policy import Episode
 from conflictvla.eval.policies.scripted import Persist, _hold_still
@@ -52,7 +53,7 @@ def honest() -> tuple[Rollout, ...]:
     """A complete evaluation on that release: reference, first and second case in each initial state."""
     scene, policy = SCENES.scene(SUITE, TASK), HalfRefusing()
     return tuple(
-        run_rollout(scene, policy, instance, init_state=state, seed=0, versions=installed_versions())
+        run_rollout(scene, policy, Job(instance=instance, init_state=state, seed=0), versions=installed_versions())
         for state in INIT_STATES
         for instance in release()
     )
