@@ -20,6 +20,7 @@ from ....toolkit.errors import DatasetError
 from ....toolkit.records import BaseTask, Prompt
 from ....toolkit.simulation.scene import Scene
 from ....toolkit.simulation.targets import goal_targets
+from ...jobs import Job
 from ...provenance import installed_versions
 from ...rollout import run_rollout
 from ..goals import check_goal, pursue
@@ -132,9 +133,8 @@ def demonstrate(
     vectors: list[Float32Array] = []
     actions: list[Float32Array] = []
     for init_state in init_states:
-        rollout = run_rollout(
-            scene, demonstrator, instance, init_state=init_state, seed=seed, versions=installed_versions()
-        )
+        job = Job(instance=instance, init_state=init_state, seed=seed)
+        rollout = run_rollout(scene, demonstrator, job, versions=installed_versions())
         if rollout.episode.success:
             vectors.append(np.array(demonstrator.vectors))
             actions.append(np.array(demonstrator.wanted))
