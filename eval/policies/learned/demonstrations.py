@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -176,7 +177,7 @@ def agreeing(made: Demonstrations) -> Demonstrations:
 
 def write_demonstrations(made: Demonstrations, file: Path) -> None:
     """Write demonstrations as a safetensors file, whole or not at all."""
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save
 
     about = {
         "task": made.task,
@@ -187,11 +188,8 @@ def write_demonstrations(made: Demonstrations, file: Path) -> None:
         "joints": made.names.joints,
     }
     half = file.with_suffix(".part")
-    save_file(
-        {"vectors": made.vectors, "actions": made.actions, "lengths": made.lengths},
-        half,
-        metadata={"demonstrations": json.dumps(about)},
-    )
+    arrays: dict[str, npt.NDArray[Any]] = {"vectors": made.vectors, "actions": made.actions, "lengths": made.lengths}
+    half.write_bytes(save(arrays, metadata={"demonstrations": json.dumps(about)}))
     half.replace(file)
 
 

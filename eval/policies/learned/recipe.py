@@ -13,7 +13,7 @@ from .demonstrations import Demonstrations, agreeing, demonstrate, read_demonstr
 SUITE = "libero_goal"
 """Its ten tasks share one scene, down to where things stand: only the instruction tells which one is meant."""
 
-INIT_STATES = range(10, 50)
+INIT_STATES = range(10, 30)
 """Initial states that demonstrations start from; evaluations start from 0 to 4."""
 
 SEED = 0
@@ -44,7 +44,7 @@ def record_example(folder: Path, progress: Callable[[str], None] = lambda _: Non
     except OSError as error:
         raise InvalidInputError(f"{folder}: cannot be written ({error.strerror}); choose another --out") from error
     found = []
-    for task in base_tasks(SUITE):
+    for task in sorted(base_tasks(SUITE), key=lambda task: task.name):
         file = folder / f"{task.name}.safetensors"
         if not file.exists():
             write_demonstrations(demonstrate(task, INIT_STATES, seed=SEED, progress=progress), file)
