@@ -33,7 +33,7 @@ from conflictvla.toolkit.simulation.scene import Scene
 
 from .trials import Array, instance_of, roll_out
 
-STOVE, PLATE = (base_task("libero_goal", name) for name in ("turn_on_the_stove", "put_the_bowl_on_the_plate"))
+STOVE, RACK = (base_task("libero_goal", name) for name in ("turn_on_the_stove", "put_the_wine_bottle_on_the_rack"))
 
 
 @functools.cache
@@ -49,14 +49,14 @@ def first_chunk(policy: Policy, prompt: str, task: BaseTask = STOVE) -> Array:
 
 
 @pytest.mark.parametrize("prompt", Prompt)
-@pytest.mark.parametrize("task", [STOVE, PLATE], ids=lambda task: task.name)
+@pytest.mark.parametrize("task", [STOVE, RACK], ids=lambda task: task.name)
 def test_the_shipped_policy_completes_a_task_under_both_prompt_conditions(task: BaseTask, prompt: Prompt) -> None:
     told = dataclasses.replace(instance_of(task), instruction=prompt_text(task.instruction, prompt))
     assert roll_out(scene_of(task), load_policy("learned"), 0, instance=told).succeeded
 
 
 def test_told_another_task_in_the_same_scene_it_does_not_do_the_first() -> None:
-    told = dataclasses.replace(instance_of(STOVE), instruction=PLATE.instruction)
+    told = dataclasses.replace(instance_of(STOVE), instruction=RACK.instruction)
     trial = roll_out(scene_of(STOVE), load_policy("learned"), 0, instance=told, steps=150)
     assert not trial.succeeded
     assert trial.target_moved_m < 0.01
@@ -66,7 +66,7 @@ def test_masked_it_acts_the_same_whatever_it_is_told() -> None:
     heard, masked = load_policy("learned"), load_policy("learned?language=masked")
     assert (masked.info.name, masked.info.settings["language"]) == ("learned_masked", "masked")
     assert (first_chunk(masked, STOVE.instruction) == first_chunk(masked, "open the sesame")).all()
-    assert (first_chunk(heard, STOVE.instruction) != first_chunk(heard, PLATE.instruction)).any()
+    assert (first_chunk(heard, STOVE.instruction) != first_chunk(heard, RACK.instruction)).any()
 
 
 @pytest.mark.parametrize("prompt", ["", "?!", "defenestrate the xylophone", "¡enciende la estufa!"])
@@ -111,7 +111,7 @@ def test_damaged_checkpoints_are_refused_in_one_line_and_nothing_is_unpickled(co
             load_policy(f"learned:{copied}")
         assert "\n" not in str(refused.value)
     weights.write_bytes(whole)
-    for changed in ({"hidden": 8}, {"type": "act"}, {"vocabulary": None}, {"chunk": "many"}):
+    for changed in ({"hidden": 8}, {"type": "act"}, {"vocabulary": None}, {"chunk": "many"}, {"hidden": 10**9}):
         config.write_text(json.dumps({**said, **changed}))
         with pytest.raises(DatasetError, match="copied"):
             load_policy(f"learned:{copied}")
@@ -153,14 +153,17 @@ def test_training_again_gives_the_same_weights_and_masked_it_hears_nothing(
 ) -> None:
     torch.manual_seed(7)  # whatever was drawn before
     for name in ("first", "second"):
-        train_example((demonstrated,), tmp_path / name, steps=20)
+        train_example((demonstrated,), tmp_path / name, steps=100)
         torch.rand(3)
-    train_example((demonstrated,), tmp_path / "blind", language=False, steps=20)
+    train_example((demonstrated,), tmp_path / "blind", language=False, steps=100)
     files = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("first", "second", "blind")]
     assert files[0] == files[1] != files[2]
+    with pytest.raises(InvalidInputError, match="99 gradient steps"):
+        train_example((demonstrated,), tmp_path / "hasty", steps=99)
+    assert not (tmp_path / "hasty").exists()
     config = load_config(tmp_path / "first", "")
     assert {"turn", "stove", "acting"} <= set(config.vocabulary)
     assert "bowl" not in config.vocabulary
     assert not load_config(tmp_path / "blind", "").language
     blind = load_policy(f"learned:{tmp_path / 'blind'}")
-    assert (first_chunk(blind, STOVE.instruction) == first_chunk(blind, PLATE.instruction)).all()
+    assert (first_chunk(blind, STOVE.instruction) == first_chunk(blind, RACK.instruction)).all()

@@ -24,6 +24,9 @@ WEIGHTS_FILE = "model.safetensors"
 TYPE = "conflictvla-learned"
 """What ``config.json`` says that it is."""
 
+MOST = 4096
+"""Largest size in a config that is believed, so that a damaged one does not take all memory."""
+
 NEAR_M = 0.05
 """Distances up to about this one are told apart twice as finely: where a hand closes, millimetres count."""
 
@@ -152,6 +155,9 @@ def load_config(folder: Path, where: str) -> NetworkConfig:
         if config.get("type") != TYPE:
             raise DatasetError(f"{where}: {file} is of type {config.get('type')!r}, not {TYPE}")
         fields = {field.name: config[field.name] for field in dataclasses.fields(NetworkConfig)}
+        sizes = [fields[name] for name in ("chunk", "hidden", "layers", "word_width", "prompt_width")]
+        if not all(isinstance(size, int) and 0 < size <= MOST for size in sizes):
+            raise DatasetError(f"{where}: {file}: sizes {sizes} are not all whole numbers from 1 to {MOST}")
         names = {name: tuple(said) for name, said in fields["names"].items()}
         return NetworkConfig(**fields | {"names": SceneNames(**names), "vocabulary": tuple(fields["vocabulary"])})
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -167,9 +173,9 @@ def load_network(folder: Path, where: str) -> Network:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    network = Network(load_config(folder, where))
-    file = folder / WEIGHTS_FILE
+    config, file = load_config(folder, where), folder / WEIGHTS_FILE
     try:
+        network = Network(config)
         network.load_state_dict(load_file(file))
     except (OSError, SafetensorError, RuntimeError) as error:
         said = str(error).strip().splitlines()[0]

@@ -21,6 +21,9 @@ from .words import SPECIAL, UNKNOWN, Words, vocabulary_of
 LEAST_SCALE = 0.02
 """Smallest standard deviation that features are divided by: what hardly varies must not be blown up."""
 
+LEAST_STEPS = 100
+"""Fewest gradient steps: the learning rate needs some to rise and fall in."""
+
 LATER_WEIGHT = 0.9
 """What each further action of a chunk counts of the one before: the next ones are executed, the last ones never."""
 
@@ -68,8 +71,10 @@ def train(
         progress: Told the loss after every hundred steps.
 
     Raises:
-        InvalidInputError: The base tasks' scenes hold different things.
+        InvalidInputError: The base tasks' scenes hold different things, or there are too few steps.
     """
+    if config.steps < LEAST_STEPS:
+        raise InvalidInputError(f"{config.steps} gradient steps: at least {LEAST_STEPS} are needed")
     names = {each.names for each in demonstrations}
     if len(names) != 1:
         raise InvalidInputError(f"the base tasks of {suite} have different scenes: one network cannot see them all")
