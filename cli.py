@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from .cli_policies import PolicyOption, PresetOption, named_policy, presets, probe, serve_policy
+from .cli_policies import PolicyOption, PresetOption, named_policy, presets, probe, serve_policy, train_example
 from .cli_progress import (
     ERR,
     FOUND_SOMETHING_WRONG,
@@ -36,7 +36,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-for command in (probe, presets, serve_policy):
+for command in (probe, presets, serve_policy, train_example):
     app.command()(command)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
