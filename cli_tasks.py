@@ -209,7 +209,7 @@ def tasks_review(
     found = [i for i in load_instances(tasks) if i.arm is Arm.CONFLICT and i.prompt is Prompt.P0]
     if read is not None:
         try:
-            text = read.read_text(encoding="utf-8")
+            text = read.read_bytes()
         except OSError as error:
             raise InvalidInputError(f"{read}: cannot be read ({error.strerror})") from error
         contents = {str(i.case_id): reviewed_content(i.instruction, i.factors) for i in found}

@@ -165,7 +165,7 @@ def _json_names(file: Path) -> set[str]:
     try:
         with file.open(encoding="utf-8") as lines:
             return set(json.loads(lines.readline()))
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, RecursionError):
         return set()  # reading the lines says what is wrong with them
 
 
@@ -179,7 +179,7 @@ def _read_json_lines(file: Path, names: list[str]) -> pa.Table:
                     raise DatasetError(f"{file}: line {number}: field '{name}' is missing: write this episode again")
             rows.append({name: row[name] for name in names})
         return pa.table({name: [row[name] for row in rows] for name in names})
-    except (OSError, ValueError, TypeError, pa.ArrowException) as error:
+    except (OSError, ValueError, TypeError, RecursionError, pa.ArrowException) as error:
         if isinstance(error, DatasetError):
             raise
         raise DatasetError(f"{file}: not one JSON object a line ({error}): write it again") from error
