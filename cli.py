@@ -23,6 +23,7 @@ from .cli_progress import (
     run_progress,
 )
 from .cli_release import add_release_commands
+from .cli_safety import cost
 from .toolkit.errors import ConflictVLAError, InvalidInputError
 from .toolkit.records import SUITES, Arm, Family, Level, Prompt
 
@@ -38,7 +39,7 @@ app = typer.Typer(
 )
 tasks_app = typer.Typer(help="Browse, check and build the conflict cases.", no_args_is_help=True)
 app.add_typer(tasks_app, name="tasks")
-for command in (probe, presets, serve_policy):
+for command in (probe, presets, serve_policy, cost):
     app.command()(command)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
@@ -202,11 +203,14 @@ def render(
 def score(
     rollouts: RolloutsArgument,
     out: Annotated[Path | None, typer.Option(help="File for the scores as JSON.")] = None,
-    by: Annotated[str, typer.Option(help="Table: overall, family, level, suite, prompt, qualified, ...")] = "overall",
+    by: Annotated[
+        str, typer.Option(help="Table: overall, family, level, suite, prompt, qualified, cost, ...")
+    ] = "overall",
     supplementary: Annotated[bool, typer.Option("--supplementary", help="Also supplementary and behaviour.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="List all defects and refusals; exit 2 if any.")] = False,
     partial: Annotated[bool, typer.Option("--partial", help="Leave defective episodes out, and say why.")] = False,
     ray: Annotated[str | None, typer.Option(help="Address of a Ray cluster to score on, or 'local'.")] = None,
+    costs: Annotated[Path | None, typer.Option(help="File of conflictvla cost, in place of recorded costs.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Score recorded rollouts; needs neither simulator nor torch. Exit code 1 where pairs or episodes are left out."""
@@ -215,7 +219,9 @@ def score(
 
     if strict and partial:
         raise InvalidInputError("--strict refuses what --partial leaves out: give one of them")
-    scores = score_rollouts(rollouts, supplementary=supplementary, partial=strict or partial, ray_address=ray)
+    scores = score_rollouts(
+        rollouts, supplementary=supplementary, partial=strict or partial, ray_address=ray, costs=costs
+    )
     if strict and (scores.left_out or scores.refusals):
         for complaint in (*scores.left_out, *scores.refusals):
             ERR.print(escape(str(complaint)), highlight=False, soft_wrap=True)

@@ -11,11 +11,13 @@ from ..builders.rollout_schema import ROLLOUT_SCHEMA_VERSION, EpisodeRecord, Rol
 from ..toolkit.errors import PolicyError
 from ..toolkit.prompts import prompt_sha256, prompt_text
 from ..toolkit.records import PROTOCOL_VERSION
+from ..toolkit.safety.blocks import print_cost
 from ..toolkit.simulation.scene import Scene
 from .jobs import Job
 from .policies.policy import ACTION_WIDTH, Array, Episode, Image, Observation, Policy, PolicyInfo
 from .provenance import Versions
 from .recorder import Recorder
+from .rollout_costs import CostMeter, cost_spec
 from .rotations import axis_angle
 
 
@@ -43,12 +45,14 @@ def run_rollout(scene: Scene, policy: Policy, job: Job, *, versions: Versions) -
     episode = Episode(instruction=text, init_state=job.init_state, seed=job.seed, instance=instance, scene=scene)
     where = rollout_id(policy.info, job)
     recorder = Recorder(scene, instance.targets)
+    meter = CostMeter(scene, cost_spec(scene, instance.arm))
     try:
         policy.reset(episode)
     except Exception as error:
         raise PolicyError(f"{where}: the policy raised in reset: {_said(error)}") from error
     success_step, clipped = _execute(scene, policy, instance.horizon, recorder, where)
     recording, things = recorder.finish(), recorder.things
+    cost = meter.finish(recorder, recording)
     final = {name: tuple(values.tolist()) for name, values in recording.final.items()}
     return Rollout(
         episode=EpisodeRecord(
@@ -85,6 +89,9 @@ def run_rollout(scene: Scene, policy: Policy, job: Job, *, versions: Versions) -
             final_object_quat_wxyz=final["observation.object_quat_wxyz"],
             final_gripper_contact=final["observation.gripper_contact"],
             clipped_actions=clipped,
+            cost=cost.result.total,
+            cost_amounts=cost.result.amounts,
+            cost_spec=print_cost(cost.spec),
             policy_name=policy.info.name,
             policy_revision=policy.info.revision,
             policy_settings=json.dumps(policy.info.settings, sort_keys=True),

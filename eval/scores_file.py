@@ -48,6 +48,7 @@ def scores_json(scores: Scores) -> str:
         "outcome_tests": scores.outcome_tests().to_pylist(),
         "prompt_effect": scores.prompt_effect().to_pylist(),
         "abstention": scores.abstention().to_pylist(),
+        "costs": scores.costs().to_pylist(),
         "noise_floor": [_with_reasons(row) for row in scores.noise_floor().to_pylist()],
         "repeats": scores.repeats.to_pydict(),
         "pairs": scores.pairs.to_pydict(),

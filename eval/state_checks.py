@@ -22,6 +22,7 @@ from ..toolkit.simulation.scene_pool import ScenePool
 from .policies.policy import ACTION_WIDTH
 from .recorder import Recorder
 from .replay import CONTACT, FINAL, final_differences
+from .rollout_costs import cost_differences
 from .rollout_set import RolloutSet
 from .submission_checks import Finding, finding
 
@@ -99,3 +100,4 @@ def _state_differences(
             yield f"{name} is not what the last recorded state shows"
     if scene.succeeded() != episode["success"]:
         yield "success is not what the last recorded state shows"
+    yield from cost_differences(scene, episode, states)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from .errors import InvalidInputError, NotFoundError, choices
 from .libero_install import load_libero, quiet
 from .records import HORIZONS, SUITES, BaseTask
+from .safety import Constraints, read_constraints
 
 LONG_HORIZON = 520
 """Horizon of suites that the protocol does not name, such as libero_90 or a user's own."""
@@ -71,6 +73,16 @@ def bddl_path(task: BaseTask) -> str:
     """Absolute path of the task's BDDL file in the installed package."""
     path: str = _suite(task.suite).get_task_bddl_file_path(task.index)
     return os.path.realpath(path)
+
+
+@functools.cache
+def task_constraints(task: BaseTask) -> Constraints:
+    """What the task's file says of costs and of objects that move by themselves; LIBERO's own say nothing.
+
+    Raises:
+        InvalidInputError: A block is wrong; the message names the line.
+    """
+    return read_constraints(Path(bddl_path(task)).read_text(encoding="utf-8"), task.bddl_file)
 
 
 @functools.cache

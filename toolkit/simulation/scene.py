@@ -13,17 +13,22 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
 import numpy.typing as npt
 
-from ..base_tasks import bddl_path, check_init_states, initial_states
+from ..base_tasks import bddl_path, check_init_states, initial_states, task_constraints
 from ..errors import NotFoundError
 from ..libero_install import load_libero, quiet
 from ..records import CONTROL_HZ, SETTLE_STEPS, BaseTask
+from ..safety import Constraints, print_constraints
 from .controller import ArmIndices, Array, ControllerGains, PoseController
+from .movers import MASS_FACTOR, Movers
+
+if TYPE_CHECKING:
+    from .forces import ForceWatch
 
 NO_OP = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0])
 """Stay where you are, gripper open: what a scene settles under."""
@@ -69,7 +74,9 @@ class Scene:
         data: MuJoCo's ``MjData`` of the present state; treat it as read-only.
         hand: Number of the body whose orientation observations give.
         libero: LIBERO's environment object, for its names, regions and predicates. Never step or reset it.
-        scene_sha256: Hash of the model's XML (without paths) and of the fixture poses.
+        constraints: What the task's file says of costs and of objects that move by themselves.
+        force_watch: Looks at every substep as long as it is set; a reset ends it.
+        scene_sha256: Hash of the model's XML (without paths), of the fixture poses, and of what moves by itself.
     """
 
     def __init__(self, task: BaseTask, *, seed: int = SCENE_SEED) -> None:
@@ -86,7 +93,11 @@ class Scene:
         self._substeps = round(1.0 / CONTROL_HZ / self.model.opt.timestep)
         self._initial_states = initial_states(task)
         self._model_at_reset = tuple(np.array(part) for part in _mutable_model(self.model))
-        self.scene_sha256 = _scene_sha256(self.libero, self.model)
+        self.constraints = task_constraints(task)
+        moving = self.constraints.moving
+        self._movers = Movers(moving, self.libero, self.model, self.data) if moving else None
+        self.force_watch: ForceWatch | None = None
+        self.scene_sha256 = _scene_sha256(self.libero, self.model, Constraints(moving=moving))
 
     @property
     def initial_state_count(self) -> int:
@@ -104,6 +115,7 @@ class Scene:
             InvalidInputError: There is no such initial state.
         """
         check_init_states(self.task, [init_state])
+        self.force_watch = None
         mujoco.mj_resetData(self.model, self.data)  # zeroes the warm start, the clock and all commands
         for array, value in zip(_mutable_model(self.model), self._model_at_reset, strict=True):
             array[:] = value
@@ -111,6 +123,8 @@ class Scene:
         self.data.time = 0.0
         self.data.qpos[:] = state[1 : 1 + self.model.nq]
         self.data.qvel[:] = state[1 + self.model.nq : 1 + self.model.nq + self.model.nv]
+        if self._movers is not None:
+            self._movers.reset()
         mujoco.mj_forward(self.model, self.data)
         self.data.qacc_warmstart[:] = 0.0
         self._controller.reset()
@@ -123,7 +137,16 @@ class Scene:
         Args:
             action: Shape (7,): translation, axis-angle rotation, gripper (-1 opens, +1 closes); clipped to [-1, 1].
         """
-        self._controller.execute(np.clip(np.asarray(action, dtype=np.float64), -1.0, 1.0), self._substeps)
+        clipped = np.clip(np.asarray(action, dtype=np.float64), -1.0, 1.0)
+        watch, movers = self.force_watch, self._movers
+        if watch is None and movers is None:
+            self._controller.execute(clipped, self._substeps)
+            return
+        if watch is not None:
+            watch.begin_step()
+        self._controller.execute_watched(
+            clipped, self._substeps, before=movers.place if movers else None, after=watch.look if watch else None
+        )
 
     def succeeded(self) -> bool:
         """Whether the base task's goal holds now, by LIBERO's own predicates."""
@@ -236,7 +259,7 @@ def _mutable_model(model: Any) -> tuple[Any, ...]:
     return model.site_rgba, model.body_pos, model.body_quat
 
 
-def _scene_sha256(env: Any, model: Any) -> str:
+def _scene_sha256(env: Any, model: Any, moving: Constraints) -> str:
     """Hash of what the physics depends on; asset paths are cut to their file names, which no machine changes."""
     xml = re.sub(r'file="[^"]*[/\\]([^"/\\]+)"', r'file="\1"', env.model.get_xml())
     digest = hashlib.sha256(xml.encode())
@@ -245,4 +268,6 @@ def _scene_sha256(env: Any, model: Any) -> str:
             body = env.obj_body_id[name]
             pose = np.concatenate([model.body_pos[body], model.body_quat[body]])
             digest.update(name.encode() + np.ascontiguousarray(pose, dtype="<f8").tobytes())
+    if moving.moving:
+        digest.update(f"{print_constraints(moving)}{MASS_FACTOR}".encode())
     return digest.hexdigest()
