@@ -23,7 +23,7 @@ from .cli_progress import (
     run_progress,
 )
 from .cli_release import add_release_commands
-from .cli_safety import cost
+from .cli_safety import cost, suites_app
 from .toolkit.errors import ConflictVLAError, InvalidInputError
 from .toolkit.records import SUITES, Arm, Family, Level, Prompt
 
@@ -39,6 +39,7 @@ app = typer.Typer(
 )
 tasks_app = typer.Typer(help="Browse, check and build the conflict cases.", no_args_is_help=True)
 app.add_typer(tasks_app, name="tasks")
+app.add_typer(suites_app, name="suites")
 for command in (probe, presets, serve_policy, cost):
     app.command()(command)
 

@@ -1,4 +1,4 @@
-"""The base tasks: LIBERO's own, read through the installed package's benchmark registry."""
+"""The base tasks: LIBERO's own, through the installed package's benchmark registry, and those of suites in folders."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from .errors import InvalidInputError, NotFoundError, choices
 from .libero_install import load_libero, quiet
 from .records import HORIZONS, SUITES, BaseTask
 from .safety import Constraints, read_constraints
+from .suite_folders import read_suite, suite_folders
 
 LONG_HORIZON = 520
-"""Horizon of suites that the protocol does not name, such as libero_90 or a user's own."""
+"""Horizon of LIBERO's suites that the protocol does not name, such as libero_90."""
 
 
 def base_tasks(suite: str | None = None) -> tuple[BaseTask, ...]:
@@ -87,11 +88,17 @@ def task_constraints(task: BaseTask) -> Constraints:
 
 @functools.cache
 def _suite(name: str) -> Any:
-    registry = load_libero().benchmark.get_benchmark_dict()
-    if name not in registry:
-        raise NotFoundError(f"the installed LIBERO has no suite '{name}': {choices(name, sorted(registry))}")
-    with quiet():
-        return registry[name]()
+    """A suite of LIBERO's registry, or one in a folder."""
+    registry, folders = load_libero().benchmark.get_benchmark_dict(), suite_folders()
+    if name in registry:
+        if name in folders:
+            raise InvalidInputError(f"{folders[name]}: LIBERO has a suite '{name}' too; rename the folder")
+        with quiet():
+            return registry[name]()
+    if name in folders:
+        return read_suite(folders[name])
+    known = sorted([*registry, *folders])
+    raise NotFoundError(f"neither the installed LIBERO nor a folder has a suite '{name}': {choices(name, known)}")
 
 
 @functools.cache
@@ -112,7 +119,7 @@ def _suite_tasks(name: str) -> tuple[BaseTask, ...]:
                 instruction=entry.language,
                 goal=tuple(tuple(predicate) for predicate in problem["goal_state"]),
                 bddl_file=entry.bddl_file,
-                horizon=HORIZONS.get(name, LONG_HORIZON),
+                horizon=HORIZONS.get(name, getattr(suite, "horizon", LONG_HORIZON)),
             )
         )
     return tuple(tasks)

@@ -91,7 +91,6 @@ class Scene:
         self._controller = PoseController(self.model, self.data, self.arm, _gains(self.libero))
         self._physics_size = mujoco.mj_stateSize(self.model, STATE_SPEC)
         self._substeps = round(1.0 / CONTROL_HZ / self.model.opt.timestep)
-        self._initial_states = initial_states(task)
         self._model_at_reset = tuple(np.array(part) for part in _mutable_model(self.model))
         self.constraints = task_constraints(task)
         moving = self.constraints.moving
@@ -102,7 +101,7 @@ class Scene:
     @property
     def initial_state_count(self) -> int:
         """How many initial states LIBERO records for the task (50)."""
-        return len(self._initial_states)
+        return len(initial_states(self.task))
 
     def reset(self, init_state: int, *, settle_steps: int = SETTLE_STEPS) -> None:
         """Put the scene into one of its initial states, completely, and let it settle under no-ops.
@@ -119,7 +118,7 @@ class Scene:
         mujoco.mj_resetData(self.model, self.data)  # zeroes the warm start, the clock and all commands
         for array, value in zip(_mutable_model(self.model), self._model_at_reset, strict=True):
             array[:] = value
-        state = self._initial_states[init_state]
+        state = initial_states(self.task)[init_state]
         self.data.time = 0.0
         self.data.qpos[:] = state[1 : 1 + self.model.nq]
         self.data.qvel[:] = state[1 + self.model.nq : 1 + self.model.nq + self.model.nv]
@@ -147,6 +146,19 @@ class Scene:
         self._controller.execute_watched(
             clipped, self._substeps, before=movers.place if movers else None, after=watch.look if watch else None
         )
+
+    @contextmanager
+    def nothing_driven(self) -> Iterator[None]:
+        """Let what moves by itself lie where it is, meanwhile."""
+        movers, self._movers = self._movers, None
+        try:
+            yield
+        finally:
+            self._movers = movers
+
+    def forget_commands(self) -> None:
+        """Let the controller begin from the present pose, as after a reset."""
+        self._controller.reset()
 
     def succeeded(self) -> bool:
         """Whether the base task's goal holds now, by LIBERO's own predicates."""
@@ -201,7 +213,7 @@ class Scene:
 def _build(task: BaseTask, seed: int) -> Any:
     install = load_libero()
     try:
-        with _numpy_seed(seed), quiet():
+        with numpy_seed(seed), quiet():
             env = install.env_wrapper.ControlEnv(
                 bddl_file_name=bddl_path(task),
                 use_camera_obs=False,
@@ -219,7 +231,7 @@ def _build(task: BaseTask, seed: int) -> Any:
 
 
 @contextmanager
-def _numpy_seed(seed: int) -> Iterator[None]:
+def numpy_seed(seed: int) -> Iterator[None]:
     """LIBERO draws from NumPy's global generator: seed it, and give the caller's state back."""
     before = np.random.get_state()  # noqa: NPY002
     np.random.seed(seed)  # noqa: NPY002
