@@ -11,7 +11,7 @@ TYPECHECK := build/typecheck
 # What the import package is made of: the repository root's modules and its folders that are packages.
 PACKAGE_PARTS = $(wildcard *.py) py.typed $(patsubst %/__init__.py,%,$(wildcard */__init__.py))
 
-.PHONY: help setup demo test test-all lint format check bench constraints rollouts clean
+.PHONY: help setup demo test test-all lint format check docs bench constraints rollouts clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -46,6 +46,9 @@ format: setup ## let ruff fix and format what it can
 	$(BIN)/ruff format .
 
 check: lint test ## what CI runs
+
+docs: setup ## build the site into build/site; any warning is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --config-file docs/mkdocs.yml
 
 bench: setup ## measure, and write build/benchmarks.json
 	$(BIN)/pytest -n 0 -o python_files='bench_*.py' tests/benchmarks

@@ -152,7 +152,10 @@ def replay(
     rollouts: Annotated[Path, typer.Argument(help="Folder with one or more rollout data sets.")],
     sample: Annotated[int | None, typer.Option(help="Replay only that many, drawn at random.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
-    tolerance: Annotated[float, typer.Option(help="Largest difference in positions allowed, in m and rad.")] = 0.0,
+    tolerance: Annotated[
+        float,
+        typer.Option(help="Largest difference in positions, in m and rad; 0.001 for records of other processors."),
+    ] = 0.0,
     as_json: JsonOption = False,
 ) -> None:
     """Execute recorded actions again and compare states and outcome. Exit code 1 where a rollout differs."""
@@ -167,7 +170,8 @@ def replay(
             advance(folder.name)
     wrong = [check for check in checks if check.difference is not None]
     if as_json:
-        typer.echo(json.dumps([{"rollout_id": c.rollout_id, "difference": c.difference} for c in checks]))
+        rows = [{"rollout_id": c.rollout_id, "difference": c.difference, "largest": c.largest} for c in checks]
+        typer.echo(json.dumps(_null_for_nan(rows)))
     else:
         for check in wrong:
             OUT.print(f"{escape(check.rollout_id)}: {escape(check.difference or '')}", highlight=False, soft_wrap=True)

@@ -63,7 +63,10 @@ def verify(
     submission: SubmissionArgument,
     sample: Annotated[int, typer.Option(help="How many rollouts to execute again.")] = 50,
     seed: Annotated[int, typer.Option(help="Seed of the draw; choose it once the submission is fixed.")] = 0,
-    tolerance: Annotated[float, typer.Option(help="Largest difference in positions allowed, in m and rad.")] = 0.0,
+    tolerance: Annotated[
+        float,
+        typer.Option(help="Largest difference in positions, in m and rad; 0.001 for records of other processors."),
+    ] = 0.0,
     result: Annotated[Path | None, typer.Option(help="The results file that was submitted with it.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the verification, for the leaderboard's verified/.")] = None,
     cases: Annotated[str | None, typer.Option(help="Expect only these cases, as for conflictvla run.")] = None,
@@ -157,13 +160,16 @@ def leaderboard(
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all of this machine's.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on.")] = 7860,
     space: Annotated[Path | None, typer.Option(help="Write a Hugging Face Space to this folder instead.")] = None,
+    package: Annotated[
+        str | None, typer.Option(help="Requirement by which the Space gets this package; default: from PyPI.")
+    ] = None,
 ) -> None:
     """Show the leaderboard in a browser, until interrupted."""
     from .eval.leaderboard.app import serve
     from .eval.leaderboard.space import write_space
 
     if space is not None:
-        write_space(space, data)
+        write_space(space, data, package)
         OUT.print(f"{escape(str(space))}  a Space; upload it with  hf upload --repo-type space", soft_wrap=True)
         return
     OUT.print(f"http://{host}:{port}  the leaderboard; stop with Ctrl-C", highlight=False, soft_wrap=True)

@@ -32,15 +32,15 @@ def local_folder(source: Path | str) -> Path:
     Args:
         source: A path, or ``hf://OWNER/NAME`` with ``@REVISION`` behind it: a branch, a tag or, so that the scores can
             be computed again, a commit. ``hf://datasets/OWNER/NAME`` is the same. ``packaged`` names the rollouts
-            that come with the package.
+            that come with the package, and ``packaged/NAME`` those of one agent.
 
     Raises:
         InvalidInputError: If it begins like a Hub address and is none.
         DatasetError: If the data set or revision does not exist, may not be read, or cannot be reached and is not in
             the cache.
     """
-    if str(source) == PACKAGED and not Path(PACKAGED).exists():
-        return packaged_rollouts()
+    if Path(source).parts[:1] == (PACKAGED,) and not Path(PACKAGED).exists():
+        return packaged_rollouts().joinpath(*Path(source).parts[1:])
     if not str(source).startswith(HUB):
         return Path(source)
     return _snapshot(*hub_address(str(source)))

@@ -92,7 +92,10 @@ def verify_submission(
     rollouts = read_rollouts(dataset, REPLAYED, optional=COMPARED)
     pool = scenes or ScenePool()
     scores = score_rollouts([rollouts])
-    findings = [*check_rollouts(rollouts, instances), *check_states(dataset, rollouts, pool, progress)]
+    findings = [
+        *check_rollouts(rollouts, instances),
+        *check_states(dataset, rollouts, pool, tolerance=tolerance, progress=progress),
+    ]
     rows = drawn(len(rollouts), sample, seed)
     checks = replay_rows(dataset, rollouts, rows, tolerance=tolerance, scenes=pool, progress=progress)
     differing = [f"{check.rollout_id} ({check.difference})" for check in checks.values() if check.difference]

@@ -1,78 +1,80 @@
-"""Every command and every snippet in the README runs, in order, and shows what it is said to show."""
+"""Every command and snippet of the README and of the site runs, in order, and shows what it is said to show."""
 
 from __future__ import annotations
 
-import os
 import re
-import shlex
-import subprocess
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parents[1]
-README = REPOSITORY / "README.md"
-FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-COMMANDS = {"conflictvla": [sys.executable, "-m", "conflictvla.cli"]}
+from .eval.in_process import Done, conflictvla
+from .hub.hub_server import Hub
+from .pages import PAGES, README, REPOSITORY, Reader, all_pages, check_command, snippets
+
+SLOW = {"evaluate/lerobot.md", "evaluate/openpi.md", "evaluate/vla-eval.md"}
+"""Pages whose policies want pictures, which take long to render without a GPU."""
+
+CHECKPOINT = "outputs/train/act/checkpoints/last/pretrained_model"
+
+COMMANDS = [
+    (command, snippet.where)
+    for page in all_pages()
+    for snippet in snippets(page)
+    for command in (
+        [line for line, _ in snippet.commands()] if snippet.language == "console" else snippet.text.splitlines()
+    )
+    if snippet.language in ("console", "bash")
+]
 
 
-@dataclass(frozen=True)
-class Snippet:
-    language: str
-    text: str
+@pytest.fixture(scope="module")
+def recorded() -> dict[str, tuple[Path, Done]]:
+    return {}
 
 
-def snippets() -> list[Snippet]:
-    return [Snippet(*found.groups()) for found in FENCE.finditer(README.read_text(encoding="utf-8"))]
+def train_checkpoint(folder: Path) -> None:
+    """A tiny checkpoint where a page expects the reader's own, trained on a rollout of a scripted agent."""
+    from .eval import tiny_checkpoints as tiny
+
+    case = "libero_goal/turn_on_the_stove/grounding/L1/00*"
+    conflictvla("run", "--policy", "persist", "--cases", case, "--init-states", "0", "--out", "shown")
+    rollout, said = "persist/libero_goal/turn_on_the_stove/reference/P0/init0/seed0", "turn on the stove"
+    shown = tiny.read_demonstration(Path("shown/rollouts/persist"), rollout, said, frames=20)
+    tiny.train(tiny.tiny_act(), [shown], folder)
 
 
-def _run(command: list[str], folder: Path) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(folder), "COLUMNS": "200", "NO_COLOR": "1"}
-    result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, f"{command}\n{result.stdout}{result.stderr}"
-    return result.stdout
+def _name(page: Path) -> str:
+    return str(page.relative_to(REPOSITORY if page == README else PAGES))
 
 
-def _run_console(text: str, folder: Path) -> None:
-    for block in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
-        line, _, expected = block.partition("\n")
-        program, *arguments = shlex.split(line)
-        printed = _run([*COMMANDS[program], *arguments], folder)
-        if expected.strip():
-            assert printed.split() == expected.split(), f"{line} prints\n{printed}"
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=pytest.mark.slow if _name(page) in SLOW else (), id=_name(page)) for page in all_pages()],
+)
+def test_a_page_can_be_followed_from_top_to_bottom(
+    page: Path,
+    hub: Hub,
+    recorded: dict[str, tuple[Path, Done]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, value in {"COLUMNS": "200", "NO_COLOR": "1", "HF_TOKEN": "hf_you"}.items():
+        monkeypatch.setenv(name, value)
+    if CHECKPOINT in page.read_text(encoding="utf-8"):
+        train_checkpoint(tmp_path / CHECKPOINT)
+    Reader(folder=tmp_path, recorded=recorded).follow(page)
 
 
-def test_the_readme_runs_from_top_to_bottom(tmp_path: Path) -> None:
-    for snippet in snippets():
-        if snippet.language == "console":
-            _run_console(snippet.text, tmp_path)
-        elif snippet.language == "python" and "class Wave" in snippet.text:
-            (tmp_path / "wave.py").write_text(snippet.text, encoding="utf-8")
-        elif snippet.language == "python":
-            _run([sys.executable, "-c", snippet.text], tmp_path)
-        else:
-            assert snippet.language == "bash", snippet
+@pytest.mark.parametrize("command", sorted({command for command, _ in COMMANDS}))
+def test_every_command_exists_and_takes_these_arguments(command: str) -> None:
+    check_command(command)
 
 
-@pytest.mark.parametrize("line", [line for s in snippets() if s.language == "bash" for line in s.text.splitlines()])
-def test_every_make_target_and_extra_in_the_readme_exists(line: str) -> None:
-    command = line.split("#")[0].split()
-    if command[0] == "make":
-        subprocess.run(["make", "--dry-run", *command[1:]], cwd=REPOSITORY, check=True, capture_output=True)
-        return
-    assert command[:2] == ["pip", "install"], line
-    named = re.search(r"\[(.*)\]", line)
-    extras = named[1].split(",") if named else []
-    pyproject = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
-    for extra in extras:
-        assert re.search(rf"^{extra} = \[", pyproject, re.MULTILINE), extra
-
-
-def test_every_picture_and_file_that_the_readme_names_exists() -> None:
-    text = README.read_text(encoding="utf-8")
-    names = re.findall(r"!\[[^]]*\]\(([^)]+)\)", text) + re.findall(r"`([A-Z]+\.(?:md|cff))`", text)
-    assert names
-    for name in names:
+@pytest.mark.parametrize("page", all_pages(), ids=_name)
+def test_every_picture_and_file_that_is_named_exists(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for name in re.findall(r"!\[[^]]*\]\(([^)]+)\)|\]\(([^)#:]+\.md)[)#]", text):
+        assert (page.parent / (name[0] or name[1])).is_file(), name
+    for name in re.findall(r"`([A-Z]+\.(?:md|cff))`", text):
         assert (REPOSITORY / name).is_file(), name

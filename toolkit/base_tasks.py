@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.metadata
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,12 +21,16 @@ from .suite_folders import read_suite, suite_folders
 LONG_HORIZON = 520
 """Horizon of LIBERO's suites that the protocol does not name, such as libero_90."""
 
+SUITE_ENTRY_POINTS = "conflictvla.suites"
+"""Group of entry points in which an installed package offers suites by name: classes with the methods of LIBERO's
+``Benchmark``."""
+
 
 def base_tasks(suite: str | None = None) -> tuple[BaseTask, ...]:
     """The base tasks of one suite, or of the four suites of the benchmark in order.
 
     Raises:
-        NotFoundError: The installed LIBERO has no such suite.
+        NotFoundError: Neither the installed LIBERO nor another installed package has such a suite.
         MissingExtraError: LIBERO is not installed.
     """
     if suite is None:
@@ -88,17 +93,19 @@ def task_constraints(task: BaseTask) -> Constraints:
 
 @functools.cache
 def _suite(name: str) -> Any:
-    """A suite of LIBERO's registry, or one in a folder."""
-    registry, folders = load_libero().benchmark.get_benchmark_dict(), suite_folders()
-    if name in registry:
-        if name in folders:
-            raise InvalidInputError(f"{folders[name]}: LIBERO has a suite '{name}' too; rename the folder")
+    """A suite of LIBERO's registry, of an installed package, or in a folder, in this order."""
+    registry = load_libero().benchmark.get_benchmark_dict()
+    offered = {entry.name: entry for entry in importlib.metadata.entry_points(group=SUITE_ENTRY_POINTS)}
+    folders = suite_folders()
+    if name in registry or name in offered:
         with quiet():
-            return registry[name]()
+            return (registry[name] if name in registry else offered[name].load())()
     if name in folders:
         return read_suite(folders[name])
-    known = sorted([*registry, *folders])
-    raise NotFoundError(f"neither the installed LIBERO nor a folder has a suite '{name}': {choices(name, known)}")
+    known = sorted({*registry, *offered, *folders})
+    raise NotFoundError(
+        f"neither LIBERO, an installed package nor a folder has a suite '{name}': {choices(name, known)}"
+    )
 
 
 @functools.cache

@@ -128,7 +128,7 @@ class Vocabulary:
         if category not in self.present:
             raise NotFoundError(
                 f"toolkit/vocabulary.json has no category '{category}': "
-                f"add it {choices(category, sorted(self.present))}"
+                f"{choices(category, sorted(self.present))}; if it is new, add it"
             )
         return self.present[category]
 

@@ -33,12 +33,17 @@ serve(os.environ.get("RESULTS", "{data}"), host="0.0.0.0", port=int(os.environ.g
 '''
 
 
-def write_space(out: Path, data: str) -> None:
+OURS = "conflictvla[serve]=={version}"
+
+
+def write_space(out: Path, data: str, package: str | None = None) -> None:
     """Write the files of a Space to a new folder.
 
     Args:
         out: The folder.
         data: Data set with the results, as ``hf://OWNER/NAME``; there it is read, so a folder here is of no use.
+        package: Requirement by which the Space installs this package, such as ``conflictvla[serve] @ git+https://...``;
+            by default its version from PyPI.
 
     Raises:
         InvalidInputError: The folder exists, cannot be written, or the results are not on the Hub.
@@ -51,7 +56,7 @@ def write_space(out: Path, data: str) -> None:
     files = {
         "README.md": CARD.format(gradio=importlib.metadata.version("gradio"), data=data),
         "app.py": APP.format(data=data),
-        "requirements.txt": f"conflictvla[serve]=={importlib.metadata.version('conflictvla')}\n",
+        "requirements.txt": f"{package or OURS.format(version=importlib.metadata.version('conflictvla'))}\n",
     }
     try:
         out.mkdir(parents=True)

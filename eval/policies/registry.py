@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import sys
+from pathlib import Path
 
 from ...toolkit.errors import InvalidInputError, NotFoundError, choices
 from .adapters import ADAPTERS, load_adapter
@@ -21,7 +23,8 @@ def load_policy(spec: str) -> Policy:
     """The policy that a spec names.
 
     A scripted agent; a checkpoint or server (``lerobot:PATH``, ``openpi://HOST:PORT``, ``vla-eval://HOST:PORT``, each
-    with settings behind a question mark); a class that an installed package offers; or ``module:Class``.
+    with settings behind a question mark); a class that an installed package offers; or ``module:Class``, also in
+    the working directory.
 
     Raises:
         NotFoundError: No such agent, checkpoint, module, class or setting.
@@ -47,6 +50,9 @@ def load_policy(spec: str) -> Policy:
 
 def _own(spec: str) -> Policy:
     module, _, name = spec.partition(":")
+    here = str(Path.cwd())
+    if here not in sys.path:  # python -m looks there, an installed command does not
+        sys.path.insert(0, here)
     try:
         policy = getattr(importlib.import_module(module), name)()
     except ModuleNotFoundError as error:

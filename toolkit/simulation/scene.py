@@ -189,6 +189,17 @@ class Scene:
         mujoco.mj_setState(self.model, self.data, np.array(physics), STATE_SPEC)
         mujoco.mj_forward(self.model, self.data)
 
+    def correct(self, physics: Array) -> None:
+        """Go on from a recorded physics state that is the present one but for rounding.
+
+        Warm start and controller stay as they are: they follow from the steps before.
+
+        Args:
+            physics: As in ``SceneState.physics``.
+        """
+        mujoco.mj_setState(self.model, self.data, np.array(physics), STATE_SPEC)
+        mujoco.mj_fwdPosition(self.model, self.data)
+
     def update_appearance(self) -> None:
         """Show what LIBERO shows of the present state, such as the flame of a stove that is on."""
         self.libero._post_process()  # noqa: SLF001  # LIBERO does so after each of its own steps
