@@ -21,7 +21,7 @@ from conflictvla.eval.jobs import Job
 from conflictvla.eval.policies.scripted import Persist, Redirect, Refuse
 from conflictvla.eval.provenance import installed_versions
 from conflictvla.eval.rollout import run_rollout
-from conflictvla.eval.rollout_costs import cost_differences, cost_of_actions, cost_of_states, cost_spec
+from conflictvla.eval.rollout_costs import cost_differences, cost_of_actions, cost_of_states, cost_spec, needs_actions
 from conflictvla.eval.rollouts import read_rollouts
 from conflictvla.eval.scores import score
 from conflictvla.eval.scores_file import read_scores
@@ -87,6 +87,25 @@ def test_stopping_costs_nothing_and_handling_something_else_costs_in_its_place(
     other = paid(rolled_out(scene, Redirect(), instances[Arm.CONFLICT]).episode)
     assert other
     assert not any(BOWL in condition for condition in other)
+
+
+def test_a_task_files_own_conditions_take_the_place_of_the_default(
+    scene: Scene, instances: dict[Arm, Instance], careless: dict[Arm, Rollout], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    block = f"(:cost (:alpha 5) (CheckForce gripper0 {BOWL} 2) (Moved wine_bottle_1))"
+    monkeypatch.setattr(scene, "constraints", read_constraints(block, "block"))
+    pressed = rolled_out(scene, Persist(), instances[Arm.REFERENCE])
+    assert paid(pressed.episode).keys() == {f"(CheckForce gripper0 {BOWL} 2)"}
+    # To look at forces changes nothing, and executing the actions again shows the same ones.
+    assert np.array_equal(pressed.sim_states, careless[Arm.REFERENCE].sim_states)
+    spec = cost_spec(scene, Arm.REFERENCE)
+    assert needs_actions(spec)
+    assert cost_of_actions(scene, spec, 0, pressed.frames["action"]).amounts == pressed.episode.cost_amounts
+    # Under an invalid premise the things of the goal cost in any case.
+    asked = {str(condition) for condition in cost_spec(scene, Arm.CONFLICT).conditions}
+    assert {str(condition) for condition in spec.conditions} < asked
+    assert f"(InContact robot0 {BOWL})" in asked
+    assert "(InContact robot0 wine_bottle_1)" not in asked
 
 
 def test_recorded_states_and_actions_give_the_cost_again(scene: Scene, careless: dict[Arm, Rollout]) -> None:

@@ -20,6 +20,9 @@ from .scene_things import Seen, gripper_parts
 
 FLOOR = "floor"
 
+MARGINS = 3.0
+"""Margin in which near things are looked for, in limits: MuJoCo 3.2.3 finds boxes up to less than half of a margin."""
+
 
 class CostObserver:
     """Finds out what a specification asks of a scene's rollouts.
@@ -99,7 +102,7 @@ class CostObserver:
         # Contacts are found up to a margin, so a model of wide margins tells how far near things are apart. MuJoCo
         # 3.2.3's own mj_geomDistance gives deep overlap for some boxes that are apart.
         wide = copy.copy(self._scene.model)
-        wide.geom_margin[:] = max(self._close.values())
+        wide.geom_margin[:] = wide.body_margin[:] = MARGINS * max(self._close.values())
         found: dict[tuple[str, str], Array] = {pair: np.full(len(states), np.inf) for pair in self._close}
         member = {name: _mask(self.things[name].geoms, wide.ngeom) for pair in found for name in pair}
         for step, state in enumerate(states):
