@@ -23,6 +23,7 @@ from .cli_progress import (
     run_progress,
 )
 from .cli_release import add_release_commands
+from .cli_safety import cost, suites_app
 from .cli_tasks import add_task_commands
 from .toolkit.errors import ConflictVLAError, InvalidInputError
 from .toolkit.records import VisualNoise
@@ -36,7 +37,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-for command in (probe, presets, serve_policy, train_example):
+app.add_typer(suites_app, name="suites")
+for command in (probe, presets, serve_policy, train_example, cost):
     app.command()(command)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
@@ -216,12 +218,13 @@ def score(
     rollouts: RolloutsArgument,
     out: Annotated[Path | None, typer.Option(help="File for the scores as JSON.")] = None,
     by: Annotated[
-        str, typer.Option(help="Table: overall, family, level, suite, prompt, visual_probe, ...")
+        str, typer.Option(help="Table: overall, family, level, suite, prompt, visual_probe, cost, ...")
     ] = "overall",
     supplementary: Annotated[bool, typer.Option("--supplementary", help="Also supplementary and behaviour.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="List all defects and refusals; exit 2 if any.")] = False,
     partial: Annotated[bool, typer.Option("--partial", help="Leave defective episodes out, and say why.")] = False,
     ray: Annotated[str | None, typer.Option(help="Address of a Ray cluster to score on, or 'local'.")] = None,
+    costs: Annotated[Path | None, typer.Option(help="File of conflictvla cost, in place of recorded costs.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Score recorded rollouts; needs neither simulator nor torch. Exit code 1 where pairs or episodes are left out."""
@@ -230,7 +233,9 @@ def score(
 
     if strict and partial:
         raise InvalidInputError("--strict refuses what --partial leaves out: give one of them")
-    scores = score_rollouts(rollouts, supplementary=supplementary, partial=strict or partial, ray_address=ray)
+    scores = score_rollouts(
+        rollouts, supplementary=supplementary, partial=strict or partial, ray_address=ray, costs=costs
+    )
     if strict and (scores.left_out or scores.refusals):
         for complaint in (*scores.left_out, *scores.refusals):
             ERR.print(escape(str(complaint)), highlight=False, soft_wrap=True)

@@ -49,6 +49,7 @@ def scores_json(scores: Scores) -> str:
         "prompt_effect": scores.prompt_effect().to_pylist(),
         "probe_effect": scores.probe_effect().to_pylist(),
         "abstention": scores.abstention().to_pylist(),
+        "costs": scores.costs().to_pylist(),
         "noise_floor": [_with_reasons(row) for row in scores.noise_floor().to_pylist()],
         "repeats": scores.repeats.to_pydict(),
         "pairs": scores.pairs.to_pydict(),
