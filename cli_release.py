@@ -66,7 +66,7 @@ def verify(
     seed: Annotated[int, typer.Option(help="Seed of the draw; choose it once the submission is fixed.")] = 0,
     tolerance: Annotated[
         float,
-        typer.Option(help="Largest difference in positions, in m and rad; 0.001 for records of other processors."),
+        typer.Option(help="Largest difference in positions, in m and rad; 0.01 for records of other processors."),
     ] = 0.0,
     result: Annotated[Path | None, typer.Option(help="The results file that was submitted with it.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the verification, for the leaderboard's verified/.")] = None,
