@@ -1,7 +1,7 @@
 """WordNet 3.0's own files: senses, and the words at distance 1 of one.
 
-Read only when the lexicon is rebuilt: ``make lexicon WORDNET=DIR``, see ``lexicon.md``. The format is that of WordNet's
-manual page ``wndb(5WN)``.
+Read only when the lexicon is rebuilt: ``make lexicon WORDNET=DIR``, see CONTRIBUTING.md. The format is that of
+WordNet's manual page ``wndb(5WN)``.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class WordNet:
                 self._data[part] = (folder / name).read_bytes()
             except OSError as error:
                 raise NotFoundError(
-                    f"{folder / name}: cannot be read ({error.strerror}); see toolkit/lexicon.md"
+                    f"{folder / name}: cannot be read ({error.strerror}); name {VERSION}'s folder"
                 ) from error
         self.licence = "\n".join(_head(self._data["n"]))
         if VERSION_LINE not in self.licence:
