@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .errors import InvalidInputError, NotFoundError
+from .errors import ConflictVLAError, InvalidInputError, NotFoundError
 
 FILES = {"n": "data.noun", "v": "data.verb", "a": "data.adj", "r": "data.adv"}
 VERSION = "WordNet 3.0"
@@ -184,8 +184,10 @@ def _json(value: Any) -> str:
 def main() -> None:
     """Print the lexicon made of the choices beside this file and the WordNet folder named on the command line."""
     choices = json.loads(Path(__file__).with_name("lexicon_choices.json").read_text(encoding="utf-8"))
-    lexicon = build_lexicon(choices, WordNet(Path(sys.argv[1])))
-    sys.stdout.write(as_text(lexicon))
+    try:
+        sys.stdout.write(as_text(build_lexicon(choices, WordNet(Path(sys.argv[1])))))
+    except ConflictVLAError as error:
+        sys.exit(f"error: {error}")
 
 
 if __name__ == "__main__":
