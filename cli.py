@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from .cli_policies import PolicyOption, PresetOption, named_policy, presets, probe, serve_policy
+from .cli_policies import PolicyOption, PresetOption, named_policy, presets, probe, serve_policy, train_example
 from .cli_progress import (
     ERR,
     FOUND_SOMETHING_WRONG,
@@ -23,8 +23,10 @@ from .cli_progress import (
     run_progress,
 )
 from .cli_release import add_release_commands
+from .cli_safety import cost, suites_app
 from .cli_tasks import add_task_commands
 from .toolkit.errors import ConflictVLAError, InvalidInputError
+from .toolkit.records import VisualNoise
 
 if TYPE_CHECKING:
     from .eval.replay import ReplayCheck
@@ -35,7 +37,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-for command in (probe, presets, serve_policy):
+app.add_typer(suites_app, name="suites")
+for command in (probe, presets, serve_policy, train_example, cost):
     app.command()(command)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
@@ -97,6 +100,8 @@ def run(
     language: Annotated[str, typer.Option(help="Language probes, comma-separated, such as W0,W2.")] = "W0",
     init_states: Annotated[str, typer.Option(help="Initial states, such as 0-4 or 0,7.")] = "0-4",
     seed: Annotated[int, typer.Option(help="Seed handed to the policy.")] = 0,
+    visual: Annotated[str, typer.Option(help="Visual probes, comma-separated, such as V0,V3.")] = "V0",
+    visual_noise: Annotated[VisualNoise, typer.Option(help="Noise of V4.")] = VisualNoise.GAUSSIAN,
     workers: Annotated[int, typer.Option(help="Processes on this machine.")] = 1,
     ray: Annotated[str | None, typer.Option(help="Address of a Ray cluster to run on, or 'local'.")] = None,
     answer_limit: Annotated[float, typer.Option(help="Longest time for an answer of the policy, in seconds.")] = 600.0,
@@ -112,19 +117,27 @@ def run(
     from .builders.tasks_dataset import load_instances
     from .eval.executors import choose_executor
     from .eval.run import run_policy, with_references
-    from .eval.selection import parse_language_probes, parse_numbers, parse_prompts, select_conflicts
+    from .eval.selection import (
+        parse_language_probes,
+        parse_numbers,
+        parse_prompts,
+        parse_visual_probes,
+        select_conflicts,
+    )
 
-    states = parse_numbers(init_states, "--init-states")
+    states, probes = parse_numbers(init_states, "--init-states"), parse_visual_probes(visual)
     everything = load_instances(tasks, parse_language_probes(language))
     chosen = with_references(select_conflicts(everything, cases, parse_prompts(prompts)), everything)
     executor = choose_executor(workers, ray, answer_limit_s=answer_limit)
-    with run_progress(len(chosen) * len(states), as_json=as_json) as report_progress:
+    with run_progress(len(chosen) * len(states) * len(probes), as_json=as_json) as report_progress:
         result = run_policy(
             named_policy(policy, preset),
             chosen,
             out / "rollouts",
             init_states=states,
             seed=seed,
+            visual_probes=probes,
+            visual_noise=visual_noise,
             executor=executor,
             keep_going=keep_going,
             progress=report_progress,
@@ -150,7 +163,7 @@ def replay(
     seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
     tolerance: Annotated[
         float,
-        typer.Option(help="Largest difference in positions, in m and rad; 0.001 for records of other processors."),
+        typer.Option(help="Largest difference in positions, in m and rad; 0.01 for records of other processors."),
     ] = 0.0,
     as_json: JsonOption = False,
 ) -> None:
@@ -204,11 +217,14 @@ def render(
 def score(
     rollouts: RolloutsArgument,
     out: Annotated[Path | None, typer.Option(help="File for the scores as JSON.")] = None,
-    by: Annotated[str, typer.Option(help="Table: overall, family, level, suite, prompt, qualified, ...")] = "overall",
+    by: Annotated[
+        str, typer.Option(help="Table: overall, family, level, suite, prompt, visual_probe, cost, ...")
+    ] = "overall",
     supplementary: Annotated[bool, typer.Option("--supplementary", help="Also supplementary and behaviour.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="List all defects and refusals; exit 2 if any.")] = False,
     partial: Annotated[bool, typer.Option("--partial", help="Leave defective episodes out, and say why.")] = False,
     ray: Annotated[str | None, typer.Option(help="Address of a Ray cluster to score on, or 'local'.")] = None,
+    costs: Annotated[Path | None, typer.Option(help="File of conflictvla cost, in place of recorded costs.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Score recorded rollouts; needs neither simulator nor torch. Exit code 1 where pairs or episodes are left out."""
@@ -217,7 +233,9 @@ def score(
 
     if strict and partial:
         raise InvalidInputError("--strict refuses what --partial leaves out: give one of them")
-    scores = score_rollouts(rollouts, supplementary=supplementary, partial=strict or partial, ray_address=ray)
+    scores = score_rollouts(
+        rollouts, supplementary=supplementary, partial=strict or partial, ray_address=ray, costs=costs
+    )
     if strict and (scores.left_out or scores.refusals):
         for complaint in (*scores.left_out, *scores.refusals):
             ERR.print(escape(str(complaint)), highlight=False, soft_wrap=True)

@@ -10,6 +10,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from .cli_pictures import pictures
 from .cli_progress import ERR, FOUND_SOMETHING_WRONG, OUT, new_folder_for, progress_bar
 from .toolkit.errors import InvalidInputError
 from .toolkit.records import SUITES, Arm, Family, LanguageProbe, Level, Prompt
@@ -30,6 +31,7 @@ def add_task_commands(app: typer.Typer) -> None:
         ("build", tasks_build),
         ("review", tasks_review),
         ("check", tasks_check),
+        ("pictures", pictures),
     ):
         tasks_app.command(name)(command)
     app.add_typer(tasks_app, name="tasks")
@@ -210,7 +212,7 @@ def tasks_review(
     found = [i for i in load_instances(tasks) if i.arm is Arm.CONFLICT and i.prompt is Prompt.P0]
     if read is not None:
         try:
-            text = read.read_text(encoding="utf-8")
+            text = read.read_bytes()
         except OSError as error:
             raise InvalidInputError(f"{read}: cannot be read ({error.strerror})") from error
         contents = {str(i.case_id): reviewed_content(i.instruction, i.factors) for i in found}

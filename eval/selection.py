@@ -8,7 +8,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 
 from ..toolkit.errors import InvalidInputError, NotFoundError, choices
-from ..toolkit.records import Arm, Instance, LanguageProbe, Prompt
+from ..toolkit.records import Arm, Instance, LanguageProbe, Prompt, VisualProbe
 
 
 def select_conflicts(
@@ -63,27 +63,27 @@ def parse_prompts(text: str) -> tuple[Prompt, ...]:
         NotFoundError: There is no such condition.
         InvalidInputError: The text names none.
     """
-    return _parse_names(text, Prompt, "prompt condition", "--prompts", "P0, P1 or P0,P1")
+    return _parse_members(text, Prompt, "prompt condition", "--prompts")
 
 
 def parse_language_probes(text: str, option: str = "--language") -> tuple[LanguageProbe, ...]:
-    """Language probes from text such as ``W0,W2``.
+    """Language probes from text such as ``W0,W2``, in the order of their levels.
 
     Raises:
         NotFoundError: There is no such probe.
         InvalidInputError: The text names none.
     """
-    return _parse_names(text, LanguageProbe, "language probe", option, "W0, W2 or W0,W2")
+    return tuple(sorted(_parse_members(text, LanguageProbe, "language probe", option)))
 
 
-def _parse_names[E: StrEnum](text: str, kind: type[E], what: str, option: str, example: str) -> tuple[E, ...]:
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    for name in names:
-        if name not in list(kind):
-            raise NotFoundError(f"no {what} '{name}' in {option}: {choices(name, list(kind))}")
-    if not names:
-        raise InvalidInputError(f"{option} is empty: write {example}")
-    return tuple(kind(name) for name in dict.fromkeys(names))
+def parse_visual_probes(text: str) -> tuple[VisualProbe, ...]:
+    """Visual probes from text such as ``V0,V2``, in the order of their levels.
+
+    Raises:
+        NotFoundError: There is no such probe.
+        InvalidInputError: The text names none.
+    """
+    return tuple(sorted(_parse_members(text, VisualProbe, "visual probe", "--visual")))
 
 
 def parse_numbers(text: str, option: str) -> tuple[int, ...]:
@@ -99,6 +99,16 @@ def parse_numbers(text: str, option: str) -> tuple[int, ...]:
             raise InvalidInputError(f"{option} '{text}' is not a list of numbers: write it like 0-4 or 0,7")
         numbers.update(range(int(match[1]), int(match[2] or match[1]) + 1))
     return tuple(sorted(numbers))
+
+
+def _parse_members[T: StrEnum](text: str, kind: type[T], what: str, option: str) -> tuple[T, ...]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in list(kind):
+            raise NotFoundError(f"no {what} '{name}' in {option}: {choices(name, list(kind))}")
+    if not names:
+        raise InvalidInputError(f"{option} is empty: write some of {', '.join(kind)}")
+    return tuple(kind(name) for name in dict.fromkeys(names))
 
 
 def _closest(given: str, known: Sequence[str]) -> str:
