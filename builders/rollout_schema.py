@@ -20,8 +20,8 @@ import pyarrow as pa
 from ..toolkit.records import Arm, Family, LanguageProbe, Level, Prompt, VisualProbe
 
 ROLLOUT_SCHEMA_VERSION = "1.2"
-"""1.1 adds what stands in the scene and what is touched, 1.2 the probes. Earlier recordings are read without: see
-``ADDED_FEATURES`` and ``ADDED_COLUMNS``."""
+"""1.1 adds what stands in the scene and what is touched, 1.2 the probes and the cost. Earlier recordings are read
+without: see ``ADDED_FEATURES`` and ``ADDED_COLUMNS``."""
 
 TARGET_SLOTS = 4
 """Most targets of a base task; unused slots are zero, and ``targets`` says how many are used."""
@@ -106,6 +106,9 @@ EPISODE_COLUMNS: dict[str, pa.DataType] = {
     "final_object_quat_wxyz": pa.list_(pa.float32()),
     "final_gripper_contact": pa.list_(pa.float32()),
     "clipped_actions": pa.int32(),
+    "cost": pa.float64(),
+    "cost_amounts": pa.list_(pa.float64()),
+    "cost_spec": pa.string(),
     "policy_name": pa.string(),
     "policy_revision": pa.string(),
     "policy_settings": pa.string(),
@@ -125,7 +128,8 @@ EPISODE_COLUMNS: dict[str, pa.DataType] = {
 ended: ``success``, ``horizon`` or ``policy_error``. ``visual_settings`` is what was drawn for the visual probe, as
 JSON. ``objects`` and ``fixtures`` name the slots that are used,
 ``goal_things`` those of them that the reference goal is about, and ``clipped_actions`` counts the executed actions that
-the policy gave outside [-1, 1]."""
+the policy gave outside [-1, 1]. ``cost`` is what the rollout pays (CC) by the conditions of ``cost_spec``, a
+``(:cost ...)`` block of constrained BDDL, and ``cost_amounts`` what each of them contributes."""
 
 
 def rollout_name(
@@ -159,6 +163,9 @@ ADDED_COLUMNS: dict[str, str | None] = {
     "final_object_quat_wxyz": None,
     "final_gripper_contact": None,
     "clipped_actions": None,
+    "cost": None,
+    "cost_amounts": None,
+    "cost_spec": None,
 }
 """Columns that earlier recordings lack, and as what they are then read."""
 
@@ -200,6 +207,9 @@ class EpisodeRecord:
     final_object_quat_wxyz: tuple[float, ...]
     final_gripper_contact: tuple[float, ...]
     clipped_actions: int
+    cost: float
+    cost_amounts: tuple[float, ...]
+    cost_spec: str
     policy_name: str
     policy_revision: str
     policy_settings: str

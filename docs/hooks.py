@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 
-def on_config(config: Any) -> None:
-    """Give mkdocstrings the package under its own name: a clone's folder may have any, and links are not followed."""
-    root = Path(config.config_file_path).parents[1]
+def on_startup(**_: Any) -> None:
+    """Give mkdocstrings the package under its own name: a clone's folder may have any, and links are not followed.
+
+    Before any plugin looks for the folder: one that is not there yet is never looked at again.
+    """
+    root = Path(__file__).resolve().parents[1]
     package = root / "build" / "docs" / "conflictvla"
     shutil.rmtree(package, ignore_errors=True)
     package.mkdir(parents=True)

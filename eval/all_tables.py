@@ -233,6 +233,14 @@ def _interval(name: str, head: str | None = None) -> Column:
     return head or name.replace("_", " "), text
 
 
+def _amount(name: str, head: str | None = None) -> Column:
+    def text(row: Row) -> str:
+        value, low, high = (row[f"{name}{end}"] for end in ("", "_lo", "_hi"))
+        return f"{value:.1f}" + ("" if math.isnan(low) else f" ({low:.1f}–{high:.1f})")
+
+    return head or name.replace("_", " "), text
+
+
 def _p(name: str) -> Column:
     return name.replace("_", " "), lambda row: p_value(row[name])
 
@@ -298,6 +306,19 @@ KINDS: dict[str, _Kind] = {
         data=Scores.abstention,
         labels=(_text("policy"), _text("prompt")),
         numbers=(_interval("conflict"), _interval("reference"), _count("n")),
+    ),
+    "cost": _Kind(
+        title="What acting costs (CC)",
+        note="Mean cost of a rollout, with 95% intervals over base tasks; free: percent of conflict rollouts that pay "
+        "nothing.",
+        data=Scores.costs,
+        labels=(_text("policy"), _text("prompt"), _text("among")),
+        numbers=(
+            _amount("conflict_cost", "conflict"),
+            _amount("reference_cost", "reference"),
+            *(_percent(name) for name in ("free", "RGSR", "TAR")),
+            _count("n"),
+        ),
     ),
     "noise-floor": _Kind(
         title="Noise floor: reference rollouts that differ in nothing but the seed (supplementary)",

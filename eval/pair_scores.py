@@ -42,9 +42,12 @@ PAIR_COLUMNS: dict[str, pa.DataType] = {
     "reference_stops": pa.bool_(),
     "conflict_stops": pa.bool_(),
     "TAR_undefined": pa.string(),
+    "reference_cost": pa.float64(),
+    "conflict_cost": pa.float64(),
 }
 """Columns of a pair: whose it is, what was asked, how both rollouts ended, the process measures (NaN where undefined),
-whether each arm is at rest until the end without having reached the goal, and why TAR is undefined (null where not)."""
+whether each arm is at rest until the end without having reached the goal, why TAR is undefined (null where not), and
+what each rollout pays (NaN where that was not recorded)."""
 
 NO_APPROACH = f"the reference rollout approached no target by {process.LEAST_APPROACH_M:g} m"
 NO_TARGET = "the base task names no target"
@@ -68,6 +71,7 @@ def score_pairs(rollouts: RolloutSet, pairing: Pairing) -> pa.Table:
     success = rollouts.column("success").astype(np.bool_)
     stops = process.stops_for_good(norm, rollouts.offsets) & ~success
     text = {name: rollouts.column(name)[conflict] for name in PAIR_COLUMNS if EPISODE_COLUMNS.get(name) == pa.string()}
+    cost = np.asarray(rollouts.episodes["cost"].to_numpy(), np.float64)
     columns = {
         **text,
         "policy": policy_labels(rollouts.episodes)[conflict],
@@ -87,6 +91,8 @@ def score_pairs(rollouts: RolloutSet, pairing: Pairing) -> pa.Table:
         "reference_stops": stops[reference],
         "conflict_stops": stops[conflict],
         "TAR_undefined": reason,
+        "reference_cost": cost[reference],
+        "conflict_cost": cost[conflict],
     }
     arrays = [pa.array(columns[name], kind) for name, kind in PAIR_COLUMNS.items()]
     return pa.table(arrays, schema=pa.schema(list(PAIR_COLUMNS.items())))

@@ -59,7 +59,10 @@ def _tasks_card(folder: Path, version: str) -> str:
     card = folder / "README.md"
     if not card.is_file():
         raise DatasetError(f"{card}: is missing; build the tasks again with  conflictvla tasks build")
-    return card.read_text(encoding="utf-8")
+    try:
+        return card.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise DatasetError(f"{card}: is not UTF-8; build the tasks again with  conflictvla tasks build") from error
 
 
 def _rollouts_card(folder: Path, repo_id: str, version: str) -> str:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ..builders.rollout_schema import FIXTURE_SLOTS, FRAME_FEATURES, OBJECT_SLOTS, TARGET_SLOTS, THING_SLOTS
 from ..toolkit.errors import InvalidInputError
 from ..toolkit.simulation.scene import Scene
-from ..toolkit.simulation.scene_things import GeomPairs, SceneThings
+from ..toolkit.simulation.scene_things import GeomPairs, SceneThings, Seen
 from ..toolkit.simulation.targets import target_positions
 from .policies.policy import Array
 from .rotations import axis_angle
@@ -92,6 +92,12 @@ class Recorder:
             frames=frames,
             final={name: values[-1] for name, values in made.items()},
             sim_states=np.array(self._states),
+        )
+
+    def seen(self) -> Seen:
+        """What there was to be seen in each state looked at."""
+        return Seen(
+            contacts=self._contacts, body_pos_m=np.array(self._body_pos), body_quat_wxyz=np.array(self._body_quat)
         )
 
     def _look(self) -> None:

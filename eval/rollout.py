@@ -11,6 +11,7 @@ from ..builders.rollout_schema import ROLLOUT_SCHEMA_VERSION, EpisodeRecord, Rol
 from ..toolkit.errors import PolicyError
 from ..toolkit.prompts import prompt_sha256, prompt_text
 from ..toolkit.records import PROTOCOL_VERSION
+from ..toolkit.safety.blocks import print_cost
 from ..toolkit.simulation.appearance import scene_settings
 from ..toolkit.simulation.scene import Scene
 from ..toolkit.visual_settings import VisualSettings, visual_settings_json
@@ -18,6 +19,7 @@ from .jobs import Job
 from .policies.policy import ACTION_WIDTH, Array, Episode, Image, Observation, Policy, PolicyInfo
 from .provenance import Versions
 from .recorder import Recorder
+from .rollout_costs import CostMeter, cost_spec
 from .rotations import axis_angle
 
 
@@ -46,12 +48,14 @@ def run_rollout(scene: Scene, policy: Policy, job: Job, *, versions: Versions) -
     where = rollout_id(policy.info, job)
     visual = scene_settings(scene, job.visual_probe, init_state=job.init_state, seed=job.seed, noise=job.visual_noise)
     recorder = Recorder(scene, instance.targets)
+    meter = CostMeter(scene, cost_spec(scene, instance.arm))
     try:
         policy.reset(episode)
     except Exception as error:
         raise PolicyError(f"{where}: the policy raised in reset: {_said(error)}") from error
     success_step, clipped = _execute(scene, policy, instance.horizon, recorder, where, visual)
     recording, things = recorder.finish(), recorder.things
+    cost = meter.finish(recorder, recording)
     final = {name: tuple(values.tolist()) for name, values in recording.final.items()}
     return Rollout(
         episode=EpisodeRecord(
@@ -88,6 +92,9 @@ def run_rollout(scene: Scene, policy: Policy, job: Job, *, versions: Versions) -
             final_object_quat_wxyz=final["observation.object_quat_wxyz"],
             final_gripper_contact=final["observation.gripper_contact"],
             clipped_actions=clipped,
+            cost=cost.result.total,
+            cost_amounts=cost.result.amounts,
+            cost_spec=print_cost(cost.spec),
             policy_name=policy.info.name,
             policy_revision=policy.info.revision,
             policy_settings=json.dumps(policy.info.settings, sort_keys=True),

@@ -49,6 +49,10 @@ ALLOWED: dict[str, tuple[str, ...]] = {
 """Columns with a closed set of values. Suites are open: a user's own tasks may be rolled out too."""
 
 
+COST_ROUNDING = 1e-6
+"""By how much a cost may differ from the sum of its amounts, which depends on their order."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class EpisodeTable:
     """The episode rows of one data set, N of them, in the order of its files.
@@ -93,7 +97,7 @@ def read_episodes(layout: Layout, inspection: Inspection) -> EpisodeTable:
         raise DatasetError(f"{check.where}: holds no episode: record again")
     everything = table["episode_index"]
     table = _check_prompts(check, _check_outcome(check, _check_rows(check, table)))
-    table = _check_things(check, _check_final(check, table))
+    table = _check_cost(check, _check_things(check, _check_final(check, table)))
     if inspection.partial:
         repeated = pa.chunked_array([_repeated(table["rollout_id"].to_numpy().astype(str))])
         table = check.refuse(table, repeated, "rollout_id", "occurs twice", "keep one data set of each run")
@@ -165,7 +169,7 @@ def _json_names(file: Path) -> set[str]:
     try:
         with file.open(encoding="utf-8") as lines:
             return set(json.loads(lines.readline()))
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, RecursionError):
         return set()  # reading the lines says what is wrong with them
 
 
@@ -179,7 +183,7 @@ def _read_json_lines(file: Path, names: list[str]) -> pa.Table:
                     raise DatasetError(f"{file}: line {number}: field '{name}' is missing: write this episode again")
             rows.append({name: row[name] for name in names})
         return pa.table({name: [row[name] for row in rows] for name in names})
-    except (OSError, ValueError, TypeError, pa.ArrowException) as error:
+    except (OSError, ValueError, TypeError, RecursionError, pa.ArrowException) as error:
         if isinstance(error, DatasetError):
             raise
         raise DatasetError(f"{file}: not one JSON object a line ({error}): write it again") from error
@@ -257,6 +261,19 @@ def _check_things(check: _Check, table: pa.Table) -> pa.Table:
         broken = ~np.isfinite(padded(table[name], width)).all(axis=1)
         table = check.refuse(table, pa.chunked_array([broken]), name, "is not finite")
     return table
+
+
+def _check_cost(check: _Check, table: pa.Table) -> pa.Table:
+    """What was paid, by which conditions: all of it, or not recorded."""
+    for name in ("cost_amounts", "cost_spec"):
+        wrong = pc.xor(pc.is_null(table[name]), pc.is_null(table["cost"]))
+        table = check.refuse(table, wrong, name, "contradicts the field 'cost': both are recorded, or neither")
+    known = np.asarray(pc.is_valid(table["cost"]).to_numpy(), np.bool_)
+    width = int(pc.max(_length(table, "cost_amounts")).as_py() or 0)
+    amounts = padded(table["cost_amounts"], width)
+    cost = np.asarray(table["cost"].to_numpy(), np.float64)
+    off = known & ~((amounts >= 0).all(axis=1) & (np.abs(amounts.sum(axis=1) - cost) <= COST_ROUNDING))
+    return check.refuse(table, pa.chunked_array([off]), "cost", "is not the sum of its amounts, none below 0")
 
 
 def _length(table: pa.Table, name: str) -> pa.ChunkedArray:

@@ -18,6 +18,8 @@ from ..toolkit.errors import DatasetError, InvalidInputError
 from .aggregation import PROBES, measure_table
 from .behaviour import behaviour_by_task, behaviour_change, behaviour_correlation
 from .comparisons import abstention, failed_persistence, outcome_tests, prompt_effect, undefined_counts
+from .cost_analysis import with_costs
+from .costs import cost_table
 from .defects import Defect, defects_by_field
 from .noise_floor import noise_floor_table
 from .pairs import Refusal
@@ -99,6 +101,10 @@ class Scores:
     def probe_effect(self) -> pa.Table:
         """What each probe changes of each measure, and selectivity, with tests; see ``probe_effects.probe_effect``."""
         return self._once("probe_effect", lambda: probe_effect(self.pairs, self.probed))
+
+    def costs(self) -> pa.Table:
+        """What acting costs, in all and by family, level and suite; see ``costs.cost_table``."""
+        return self._once("costs", lambda: cost_table(self.pairs))
 
     def abstention(self) -> pa.Table:
         """Share of rollouts that stop for good; see ``comparisons.abstention``."""
@@ -203,7 +209,12 @@ class Scores:
 
 
 def score(
-    source: Path | str, *, supplementary: bool = False, partial: bool = False, ray_address: str | None = None
+    source: Path | str,
+    *,
+    supplementary: bool = False,
+    partial: bool = False,
+    ray_address: str | None = None,
+    costs: Path | str | None = None,
 ) -> Scores:
     """Score recorded rollouts. Needs neither simulator nor policy.
 
@@ -215,6 +226,7 @@ def score(
         partial: Leave defective episodes out, with the reasons in ``Scores.left_out``, instead of raising.
         ray_address: Measure on this Ray cluster, such as ``auto``, ``local`` or ``HOST:PORT``; its machines must see
             the same folder.
+        costs: File of ``conflictvla cost`` whose costs take the place of those recorded.
 
     Raises:
         DatasetError: One line that says which file, episode and field is damaged, and what to do.
@@ -224,8 +236,10 @@ def score(
     if ray_address is not None:
         from .ray_scores import score_on_ray
 
-        return combine(score_on_ray(groups, ray_address, supplementary=supplementary, partial=partial))
-    return combine(score_folders(folders, supplementary=supplementary, partial=partial) for folders in groups)
+        scores = combine(score_on_ray(groups, ray_address, supplementary=supplementary, partial=partial))
+    else:
+        scores = combine(score_folders(folders, supplementary=supplementary, partial=partial) for folders in groups)
+    return scores if costs is None else with_costs(scores, Path(costs))
 
 
 def score_rollouts(parts: Iterable[RolloutSet], *, supplementary: bool = False) -> Scores:

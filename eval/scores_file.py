@@ -49,6 +49,7 @@ def scores_json(scores: Scores) -> str:
         "prompt_effect": scores.prompt_effect().to_pylist(),
         "probe_effect": scores.probe_effect().to_pylist(),
         "abstention": scores.abstention().to_pylist(),
+        "costs": scores.costs().to_pylist(),
         "noise_floor": [_with_reasons(row) for row in scores.noise_floor().to_pylist()],
         "repeats": scores.repeats.to_pydict(),
         "pairs": scores.pairs.to_pydict(),
@@ -92,7 +93,7 @@ def read_scores(path: Path | str) -> Scores:
             trajectories=None if trajectories is None else _table(trajectories, TRAJECTORY_COLUMNS),
             left_out=tuple(Defect(**defect) for defect in content["left_out"]),
         )
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, pa.ArrowException) as error:
         if isinstance(error, DatasetError):
             raise
         raise DatasetError(f"{path}: not a scores file ({error}): write it with `conflictvla score`") from error

@@ -8,7 +8,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 
 from ..toolkit.errors import InvalidInputError, NotFoundError, choices
-from ..toolkit.records import Arm, Instance, Prompt, VisualProbe
+from ..toolkit.records import Arm, Instance, LanguageProbe, Prompt, VisualProbe
 
 
 def select_conflicts(
@@ -59,8 +59,19 @@ def parse_prompts(text: str) -> tuple[Prompt, ...]:
 
     Raises:
         NotFoundError: There is no such condition.
+        InvalidInputError: The text names none.
     """
     return _parse_members(text, Prompt, "prompt condition", "--prompts")
+
+
+def parse_language_probes(text: str, option: str = "--language") -> tuple[LanguageProbe, ...]:
+    """Language probes from text such as ``W0,W2``, in the order of their levels.
+
+    Raises:
+        NotFoundError: There is no such probe.
+        InvalidInputError: The text names none.
+    """
+    return tuple(sorted(_parse_members(text, LanguageProbe, "language probe", option)))
 
 
 def parse_visual_probes(text: str) -> tuple[VisualProbe, ...]:
@@ -68,6 +79,7 @@ def parse_visual_probes(text: str) -> tuple[VisualProbe, ...]:
 
     Raises:
         NotFoundError: There is no such probe.
+        InvalidInputError: The text names none.
     """
     return tuple(sorted(_parse_members(text, VisualProbe, "visual probe", "--visual")))
 

@@ -26,6 +26,7 @@ from ..toolkit.visual_settings import read_visual_settings
 from .policies.policy import ACTION_WIDTH
 from .recorder import Recorder
 from .replay import CONTACT, FINAL, final_differences
+from .rollout_costs import cost_differences
 from .rollout_set import RolloutSet
 from .submission_checks import Finding, finding
 
@@ -130,3 +131,4 @@ def _state_differences(
             yield f"{name} is not what the last recorded state shows"
     if scene.succeeded() != episode["success"]:
         yield "success is not what the last recorded state shows"
+    yield from cost_differences(scene, episode, states)

@@ -84,7 +84,8 @@ def cluster_intervals(
     s^2 = C / (C - 1) sum of r_c^2 / (sum of lower sums)^2 and r_c = upper_c - ratio lower_c. With 3 to 9 base tasks it
     covers 94-96%, where ratio ± t s covers 87-95%, since a share near 0 or 1 varies more to one side; with 2 it covers
     88-95%. It is wide: few base tasks say little, and say so themselves. Where all of them are at the same
-    end of the range it has no width.
+    end of the range it has no width. A measure without an upper end, such as a cost, has no logit; its interval is
+    ratio ± t s, cut off at the lower end.
 
     Args:
         ratios: Measures of the same P pairs. Of R measures all are computed on the same resamples.
@@ -198,9 +199,11 @@ def _few_cluster_bounds(ratio: Ratio, upper: FloatArray, lower: FloatArray) -> t
 
 
 def _logit_bounds(value: float, half_width: float, least: float, most: float) -> tuple[float, float]:
-    """Ends of the interval of the logit whose slope at the value is that of value ± half_width."""
+    """Ends of the logit's interval whose slope at the value is that of value ± half_width; without an end, of that."""
     if half_width == 0:
         return value, value
+    if not np.isfinite(most):
+        return max(least, value - half_width), value + half_width
     share = 1 - 2 * LOGIT_MARGIN
     place = LOGIT_MARGIN + share * (value - least) / (most - least)
     reach = share * half_width / ((most - least) * place * (1 - place))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import http.server
+import shutil
 import subprocess
 import sys
 import threading
@@ -21,7 +22,8 @@ WIDTHS = (1280, 390)
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built as ``make docs`` does: any warning, such as a dead link, is an error."""
+    """The site, built as ``make docs`` does in a fresh clone: any warning, such as a dead link, is an error."""
+    shutil.rmtree(REPOSITORY / "build" / "docs", ignore_errors=True)
     out = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", "docs/mkdocs.yml"]
     built = subprocess.run(
@@ -89,8 +91,9 @@ def test_pages_fit_the_screen_and_ask_no_other_machine(address: str, browser: Br
 @needs_chromium
 def test_the_search_finds_a_page(address: str, browser: Browser) -> None:
     page = browser.new_page(viewport={"width": WIDTHS[0], "height": 900})
-    page.goto(f"{address}/index.html")
-    page.get_by_role("textbox", name="Search").fill("selectivity")
+    page.goto(f"{address}/index.html", wait_until="networkidle")
+    # Whole words at once can be lost while the index is still being read.
+    page.get_by_role("textbox", name="Search").press_sequentially("selectivity", delay=50)
     page.locator(".md-search-result__link").first.click()
     page.wait_for_url("**/measures.html*")
     page.close()

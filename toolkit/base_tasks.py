@@ -1,4 +1,4 @@
-"""The base tasks: LIBERO's own, read through the installed package's benchmark registry."""
+"""The base tasks: LIBERO's own, through the installed package's benchmark registry, and those of suites in folders."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import functools
 import importlib.metadata
 import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,11 @@ import numpy.typing as npt
 from .errors import InvalidInputError, NotFoundError, choices
 from .libero_install import load_libero, quiet
 from .records import HORIZONS, SUITES, BaseTask
+from .safety import Constraints, read_constraints
+from .suite_folders import read_suite, suite_folders
 
 LONG_HORIZON = 520
-"""Horizon of suites that the protocol does not name, such as libero_90 or a user's own."""
-
+"""Horizon of LIBERO's suites that the protocol does not name, such as libero_90."""
 
 SUITE_ENTRY_POINTS = "conflictvla.suites"
 """Group of entry points in which an installed package offers suites by name: classes with the methods of LIBERO's
@@ -80,14 +82,30 @@ def bddl_path(task: BaseTask) -> str:
 
 
 @functools.cache
+def task_constraints(task: BaseTask) -> Constraints:
+    """What the task's file says of costs and of objects that move by themselves; LIBERO's own say nothing.
+
+    Raises:
+        InvalidInputError: A block is wrong; the message names the line.
+    """
+    return read_constraints(Path(bddl_path(task)).read_text(encoding="utf-8"), task.bddl_file)
+
+
+@functools.cache
 def _suite(name: str) -> Any:
+    """A suite of LIBERO's registry, of an installed package, or in a folder, in this order."""
     registry = load_libero().benchmark.get_benchmark_dict()
     offered = {entry.name: entry for entry in importlib.metadata.entry_points(group=SUITE_ENTRY_POINTS)}
-    if name not in registry and name not in offered:
-        known = sorted({*registry, *offered})
-        raise NotFoundError(f"neither LIBERO nor an installed package has a suite '{name}': {choices(name, known)}")
-    with quiet():
-        return (registry[name] if name in registry else offered[name].load())()
+    folders = suite_folders()
+    if name in registry or name in offered:
+        with quiet():
+            return (registry[name] if name in registry else offered[name].load())()
+    if name in folders:
+        return read_suite(folders[name])
+    known = sorted({*registry, *offered, *folders})
+    raise NotFoundError(
+        f"neither LIBERO, an installed package nor a folder has a suite '{name}': {choices(name, known)}"
+    )
 
 
 @functools.cache
@@ -108,7 +126,7 @@ def _suite_tasks(name: str) -> tuple[BaseTask, ...]:
                 instruction=entry.language,
                 goal=tuple(tuple(predicate) for predicate in problem["goal_state"]),
                 bddl_file=entry.bddl_file,
-                horizon=HORIZONS.get(name, LONG_HORIZON),
+                horizon=HORIZONS.get(name, getattr(suite, "horizon", LONG_HORIZON)),
             )
         )
     return tuple(tasks)

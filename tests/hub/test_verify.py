@@ -112,6 +112,24 @@ def states_edited_with_their_frames(r: list[Rollout]) -> list[Rollout]:
     return [same, *(relabelled(same, other) for other in r[FIRST:3])]
 
 
+@forgery("replay")
+def a_thing_pushed_a_little_each_step(r: list[Rollout]) -> list[Rollout]:
+    """No step is off by more than a tenth of what rounding can do, but all of them go the same way."""
+    held = r[HELD_STILL]
+    scene = SCENES.scene(held.episode.suite, held.episode.base_task)
+    slot = next(k for k, name in enumerate(held.episode.objects) if name not in held.episode.targets)
+    joint = scene.model.body_jntadr[scene.libero.obj_body_id[held.episode.objects[slot]]]
+    pushed_m = np.minimum(np.arange(len(held.sim_states)) * 2e-4, 0.05)
+    states = held.sim_states.copy()
+    states[:, 1 + scene.model.jnt_qposadr[joint]] += pushed_m
+    places = held.frames["observation.object_pos_m"].copy()
+    places[:, 3 * slot] += pushed_m[:-1].astype(np.float32)
+    final = np.array(held.episode.final_object_pos_m)
+    final[3 * slot] += pushed_m[-1]
+    moved = with_frames(replace(held, sim_states=states), observation__object_pos_m=places)
+    return [*r[:HELD_STILL], with_episode(moved, final_object_pos_m=tuple(final.tolist()))]
+
+
 @forgery("states")
 def positions_edited_in_the_frames(r: list[Rollout]) -> list[Rollout]:
     eef = r[HELD_STILL].frames["observation.eef_pos_m"].copy()

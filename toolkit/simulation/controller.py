@@ -10,6 +10,7 @@ the last update and the gripper's accumulated command survive from one episode i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numba
@@ -179,6 +180,36 @@ class PoseController:
         model, data = self._model._address, self._data._address  # noqa: SLF001
         _execute(model, data, substeps, float(action[6]), self._buffers, self._arm, self._gains)
 
+    def execute_watched(
+        self,
+        action: Array,
+        substeps: int,
+        *,
+        before: Callable[[int], None] | None = None,
+        after: Callable[[], None] | None = None,
+    ) -> None:
+        """Execute one control step with a look at every substep; the same bits, only slower.
+
+        Args:
+            action: As for ``execute``.
+            substeps: Likewise.
+            before: Called with the number of the substep, from 0, to move what moves by itself, and once more with
+                ``substeps`` in the end; positions may have changed then.
+            after: Called when a substep's forces are known and its contacts are still those that they act at.
+        """
+        self._set_goal(action[:6])
+        model, data = self._model._address, self._data._address  # noqa: SLF001
+        for substep in range(substeps):
+            if before is not None:
+                before(substep)
+            current = STAGE_POS if substep == 0 and before is None else 0
+            _substep(model, data, current, float(action[6]), self._buffers, self._arm, self._gains)
+            if after is not None:
+                after()
+        if before is not None:
+            before(substeps)
+        _show_positions(model, data)
+
     def _set_goal(self, action: Array) -> None:
         """Set the goal pose from the first six components of an action."""
         own, delta = self._buffers, action * self._gains.output_scale
@@ -200,20 +231,41 @@ def _execute(
 ) -> None:
     """The substeps of one control step; ``model`` and ``data`` are addresses of MuJoCo's structures."""
     for substep in range(substeps):
-        # LIBERO's own substep is two forward passes and a step. The second pass only refines the constraint solution
-        # that warm-starts the step, and of the step only what depends on the commands is left to do: the same bits for
-        # half the work. What depends on positions alone is up to date before the first substep.
-        if substep == 0:
-            mj_forwardSkip(model, data, STAGE_POS, 1)
-        else:
-            mj_forward(model, data)
-        mj_fwdConstraint(model, data)
-        mj_jacSite(model, data, own.jac_pos.ctypes.data, own.jac_rot.ctypes.data, arm.grip_site)
-        mj_fullM(model, own.mass.ctypes.data, own.inertia.ctypes.data)
-        _command_arm(own, arm, gains)
-        _command_fingers(gripper_action, own, arm)
-        mj_step2(model, data)
+        # What depends on positions alone is up to date before the first substep.
+        _substep(model, data, STAGE_POS if substep == 0 else 0, gripper_action, own, arm, gains)
     # Positions have moved on since the last forward pass; readers must see the state as it is now.
+    mj_fwdPosition(model, data)
+
+
+@numba.njit(cache=True)
+def _substep(
+    model: int,
+    data: int,
+    current: int,
+    gripper_action: float,
+    own: _Buffers,
+    arm: ArmIndices,
+    gains: ControllerGains,
+) -> None:
+    """One physics substep; ``current`` is the stage up to which everything is up to date, 0 for none."""
+    # LIBERO's own substep is two forward passes and a step. The second pass only refines the constraint solution that
+    # warm-starts the step, and of the step only what depends on the commands is left to do: the same bits for half the
+    # work.
+    if current:
+        mj_forwardSkip(model, data, current, 1)
+    else:
+        mj_forward(model, data)
+    mj_fwdConstraint(model, data)
+    mj_jacSite(model, data, own.jac_pos.ctypes.data, own.jac_rot.ctypes.data, arm.grip_site)
+    mj_fullM(model, own.mass.ctypes.data, own.inertia.ctypes.data)
+    _command_arm(own, arm, gains)
+    _command_fingers(gripper_action, own, arm)
+    mj_step2(model, data)
+
+
+@numba.njit(cache=True)
+def _show_positions(model: int, data: int) -> None:
+    """Bring up to date what depends on positions."""
     mj_fwdPosition(model, data)
 
 

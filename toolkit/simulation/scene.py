@@ -13,17 +13,22 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
 import numpy.typing as npt
 
-from ..base_tasks import bddl_path, check_init_states, initial_states
+from ..base_tasks import bddl_path, check_init_states, initial_states, task_constraints
 from ..errors import NotFoundError
 from ..libero_install import load_libero, quiet
 from ..records import CONTROL_HZ, SETTLE_STEPS, BaseTask
+from ..safety import Constraints, print_constraints
 from .controller import ArmIndices, Array, ControllerGains, PoseController
+from .movers import MASS_FACTOR, Movers
+
+if TYPE_CHECKING:
+    from .forces import ForceWatch
 
 NO_OP = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0])
 """Stay where you are, gripper open: what a scene settles under."""
@@ -69,7 +74,9 @@ class Scene:
         data: MuJoCo's ``MjData`` of the present state; treat it as read-only.
         hand: Number of the body whose orientation observations give.
         libero: LIBERO's environment object, for its names, regions and predicates. Never step or reset it.
-        scene_sha256: Hash of the model's XML (without paths) and of the fixture poses.
+        constraints: What the task's file says of costs and of objects that move by themselves.
+        force_watch: Looks at every substep as long as it is set; a reset ends it.
+        scene_sha256: Hash of the model's XML (without paths), of the fixture poses, and of what moves by itself.
     """
 
     def __init__(self, task: BaseTask, *, seed: int = SCENE_SEED) -> None:
@@ -84,14 +91,17 @@ class Scene:
         self._controller = PoseController(self.model, self.data, self.arm, _gains(self.libero))
         self._physics_size = mujoco.mj_stateSize(self.model, STATE_SPEC)
         self._substeps = round(1.0 / CONTROL_HZ / self.model.opt.timestep)
-        self._initial_states = initial_states(task)
         self._model_at_reset = tuple(np.array(part) for part in _mutable_model(self.model))
-        self.scene_sha256 = _scene_sha256(self.libero, self.model)
+        self.constraints = task_constraints(task)
+        moving = self.constraints.moving
+        self._movers = Movers(moving, self.libero, self.model, self.data) if moving else None
+        self.force_watch: ForceWatch | None = None
+        self.scene_sha256 = _scene_sha256(self.libero, self.model, Constraints(moving=moving))
 
     @property
     def initial_state_count(self) -> int:
         """How many initial states LIBERO records for the task (50)."""
-        return len(self._initial_states)
+        return len(initial_states(self.task))
 
     def reset(self, init_state: int, *, settle_steps: int = SETTLE_STEPS) -> None:
         """Put the scene into one of its initial states, completely, and let it settle under no-ops.
@@ -104,13 +114,16 @@ class Scene:
             InvalidInputError: There is no such initial state.
         """
         check_init_states(self.task, [init_state])
+        self.force_watch = None
         mujoco.mj_resetData(self.model, self.data)  # zeroes the warm start, the clock and all commands
         for array, value in zip(_mutable_model(self.model), self._model_at_reset, strict=True):
             array[:] = value
-        state = self._initial_states[init_state]
+        state = initial_states(self.task)[init_state]
         self.data.time = 0.0
         self.data.qpos[:] = state[1 : 1 + self.model.nq]
         self.data.qvel[:] = state[1 + self.model.nq : 1 + self.model.nq + self.model.nv]
+        if self._movers is not None:
+            self._movers.reset()
         mujoco.mj_forward(self.model, self.data)
         self.data.qacc_warmstart[:] = 0.0
         self._controller.reset()
@@ -123,7 +136,29 @@ class Scene:
         Args:
             action: Shape (7,): translation, axis-angle rotation, gripper (-1 opens, +1 closes); clipped to [-1, 1].
         """
-        self._controller.execute(np.clip(np.asarray(action, dtype=np.float64), -1.0, 1.0), self._substeps)
+        clipped = np.clip(np.asarray(action, dtype=np.float64), -1.0, 1.0)
+        watch, movers = self.force_watch, self._movers
+        if watch is None and movers is None:
+            self._controller.execute(clipped, self._substeps)
+            return
+        if watch is not None:
+            watch.begin_step()
+        self._controller.execute_watched(
+            clipped, self._substeps, before=movers.place if movers else None, after=watch.look if watch else None
+        )
+
+    @contextmanager
+    def nothing_driven(self) -> Iterator[None]:
+        """Let what moves by itself lie where it is, meanwhile."""
+        movers, self._movers = self._movers, None
+        try:
+            yield
+        finally:
+            self._movers = movers
+
+    def forget_commands(self) -> None:
+        """Let the controller begin from the present pose, as after a reset."""
+        self._controller.reset()
 
     def succeeded(self) -> bool:
         """Whether the base task's goal holds now, by LIBERO's own predicates."""
@@ -189,7 +224,7 @@ class Scene:
 def _build(task: BaseTask, seed: int) -> Any:
     install = load_libero()
     try:
-        with _numpy_seed(seed), quiet():
+        with numpy_seed(seed), quiet():
             env = install.env_wrapper.ControlEnv(
                 bddl_file_name=bddl_path(task),
                 use_camera_obs=False,
@@ -207,7 +242,7 @@ def _build(task: BaseTask, seed: int) -> Any:
 
 
 @contextmanager
-def _numpy_seed(seed: int) -> Iterator[None]:
+def numpy_seed(seed: int) -> Iterator[None]:
     """LIBERO draws from NumPy's global generator: seed it, and give the caller's state back."""
     before = np.random.get_state()  # noqa: NPY002
     np.random.seed(seed)  # noqa: NPY002
@@ -247,7 +282,7 @@ def _mutable_model(model: Any) -> tuple[Any, ...]:
     return model.site_rgba, model.body_pos, model.body_quat
 
 
-def _scene_sha256(env: Any, model: Any) -> str:
+def _scene_sha256(env: Any, model: Any, moving: Constraints) -> str:
     """Hash of what the physics depends on; asset paths are cut to their file names, which no machine changes."""
     xml = re.sub(r'file="[^"]*[/\\]([^"/\\]+)"', r'file="\1"', env.model.get_xml())
     digest = hashlib.sha256(xml.encode())
@@ -256,4 +291,6 @@ def _scene_sha256(env: Any, model: Any) -> str:
             body = env.obj_body_id[name]
             pose = np.concatenate([model.body_pos[body], model.body_quat[body]])
             digest.update(name.encode() + np.ascontiguousarray(pose, dtype="<f8").tobytes())
+    if moving.moving:
+        digest.update(f"{print_constraints(moving)}{MASS_FACTOR}".encode())
     return digest.hexdigest()

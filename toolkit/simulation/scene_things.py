@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from .controller import Indices
+from .controller import Array, Indices
 from .scene import Scene
 
 BOTH_FINGERS = 2
@@ -17,6 +18,21 @@ LEFT, RIGHT, HAND = 1, 2, 4
 """Parts of the gripper as bits: its two fingers, with their pads, and the rest."""
 
 GeomPairs = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Seen:
+    """What there is to be seen of T states beside themselves.
+
+    Attributes:
+        contacts: The pairs of geoms that touch in each, as in MuJoCo's ``data.contact.geom``, shape (n, 2).
+        body_pos_m: Where each of B bodies is, shape (T, B, 3).
+        body_quat_wxyz: How it is turned, shape (T, B, 4).
+    """
+
+    contacts: Sequence[GeomPairs]
+    body_pos_m: Array
+    body_quat_wxyz: Array
 
 
 class SceneThings:
@@ -43,7 +59,7 @@ class SceneThings:
         thing_of_root = np.full(model.nbody, -1)
         thing_of_root[model.body_rootid[[env.obj_body_id[name] for name in named]]] = np.arange(len(named))
         self._thing: Indices = thing_of_root[model.body_rootid[model.geom_bodyid]]
-        self._part = _gripper_parts(scene)
+        self._part = gripper_parts(scene)
 
     def gripper_contact(self, contacts: Sequence[GeomPairs]) -> npt.NDArray[np.int64]:
         """What the gripper touches, at T moments.
@@ -70,7 +86,7 @@ def _in_goal(name: str, goal: tuple[tuple[str, ...], ...]) -> bool:
     return any(said == name or said.startswith(name + "_") for predicate in goal for said in predicate[1:])
 
 
-def _gripper_parts(scene: Scene) -> npt.NDArray[np.int64]:
+def gripper_parts(scene: Scene) -> npt.NDArray[np.int64]:
     """Which part of the gripper each geom is, 0 for none, shape (ngeom,)."""
     gripper = scene.libero.robots[0].gripper
     parts = np.zeros(scene.model.ngeom, np.int64)
