@@ -11,7 +11,7 @@ TYPECHECK := build/typecheck
 # What the import package is made of: the repository root's modules and its folders that are packages.
 PACKAGE_PARTS = $(wildcard *.py) py.typed $(patsubst %/__init__.py,%,$(wildcard */__init__.py))
 
-.PHONY: help setup demo test test-all lint format check docs bench constraints rollouts clean
+.PHONY: help setup demo test test-all lint format check docs bench constraints rollouts pictures lexicon clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -61,6 +61,14 @@ rollouts: setup ## record the packaged rollouts anew, after the tasks have chang
 	rm -rf build/rollouts
 	$(BIN)/conflictvla rollouts build --out build/rollouts --per-cell 1 --compact
 	rm -rf dataset_cards/rollouts && mv build/rollouts dataset_cards/rollouts
+
+pictures: setup ## draw the visual probes' picture of the documentation anew
+	$(BIN)/conflictvla tasks pictures --out docs/pages/figures/visual_probes.jpg --size 192
+
+lexicon: setup ## make the lexicon anew from WordNet 3.0's files in WORDNET=DIR
+	@mkdir -p build
+	$(BIN)/python -m conflictvla.toolkit.wordnet "$(WORDNET)" > build/lexicon.json
+	mv build/lexicon.json toolkit/lexicon.json
 
 clean: ## remove the environment and all that was built
 	rm -rf $(VENV) build dist demo conflictvla.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -24,12 +24,12 @@ from .cli_progress import (
 )
 from .cli_release import add_release_commands
 from .cli_safety import cost, suites_app
+from .cli_tasks import add_task_commands
 from .toolkit.errors import ConflictVLAError, InvalidInputError
-from .toolkit.records import SUITES, Arm, Family, Level, Prompt
+from .toolkit.records import VisualNoise
 
 if TYPE_CHECKING:
     from .eval.replay import ReplayCheck
-    from .toolkit.records import Instance
 
 app = typer.Typer(
     help="What does a vision-language-action model do when its task makes no sense?",
@@ -37,8 +37,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-tasks_app = typer.Typer(help="Browse, check and build the conflict cases.", no_args_is_help=True)
-app.add_typer(tasks_app, name="tasks")
 app.add_typer(suites_app, name="suites")
 for command in (probe, presets, serve_policy, cost):
     app.command()(command)
@@ -99,8 +97,11 @@ def run(
         str | None, typer.Option(help="Case ids with * as wildcard, comma-separated; default: all.")
     ] = None,
     prompts: Annotated[str, typer.Option(help="Prompt conditions, comma-separated.")] = "P0",
+    language: Annotated[str, typer.Option(help="Language probes, comma-separated, such as W0,W2.")] = "W0",
     init_states: Annotated[str, typer.Option(help="Initial states, such as 0-4 or 0,7.")] = "0-4",
     seed: Annotated[int, typer.Option(help="Seed handed to the policy.")] = 0,
+    visual: Annotated[str, typer.Option(help="Visual probes, comma-separated, such as V0,V3.")] = "V0",
+    visual_noise: Annotated[VisualNoise, typer.Option(help="Noise of V4.")] = VisualNoise.GAUSSIAN,
     workers: Annotated[int, typer.Option(help="Processes on this machine.")] = 1,
     ray: Annotated[str | None, typer.Option(help="Address of a Ray cluster to run on, or 'local'.")] = None,
     answer_limit: Annotated[float, typer.Option(help="Longest time for an answer of the policy, in seconds.")] = 600.0,
@@ -116,19 +117,27 @@ def run(
     from .builders.tasks_dataset import load_instances
     from .eval.executors import choose_executor
     from .eval.run import run_policy, with_references
-    from .eval.selection import parse_numbers, parse_prompts, select_conflicts
+    from .eval.selection import (
+        parse_language_probes,
+        parse_numbers,
+        parse_prompts,
+        parse_visual_probes,
+        select_conflicts,
+    )
 
-    states = parse_numbers(init_states, "--init-states")
-    everything = load_instances(tasks)
+    states, probes = parse_numbers(init_states, "--init-states"), parse_visual_probes(visual)
+    everything = load_instances(tasks, parse_language_probes(language))
     chosen = with_references(select_conflicts(everything, cases, parse_prompts(prompts)), everything)
     executor = choose_executor(workers, ray, answer_limit_s=answer_limit)
-    with run_progress(len(chosen) * len(states), as_json=as_json) as report_progress:
+    with run_progress(len(chosen) * len(states) * len(probes), as_json=as_json) as report_progress:
         result = run_policy(
             named_policy(policy, preset),
             chosen,
             out / "rollouts",
             init_states=states,
             seed=seed,
+            visual_probes=probes,
+            visual_noise=visual_noise,
             executor=executor,
             keep_going=keep_going,
             progress=report_progress,
@@ -154,7 +163,7 @@ def replay(
     seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
     tolerance: Annotated[
         float,
-        typer.Option(help="Largest difference in positions, in m and rad; 0.001 for records of other processors."),
+        typer.Option(help="Largest difference in positions, in m and rad; 0.01 for records of other processors."),
     ] = 0.0,
     as_json: JsonOption = False,
 ) -> None:
@@ -209,7 +218,7 @@ def score(
     rollouts: RolloutsArgument,
     out: Annotated[Path | None, typer.Option(help="File for the scores as JSON.")] = None,
     by: Annotated[
-        str, typer.Option(help="Table: overall, family, level, suite, prompt, qualified, cost, ...")
+        str, typer.Option(help="Table: overall, family, level, suite, prompt, cost, visual_probe, ...")
     ] = "overall",
     supplementary: Annotated[bool, typer.Option("--supplementary", help="Also supplementary and behaviour.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="List all defects and refusals; exit 2 if any.")] = False,
@@ -310,185 +319,11 @@ def doctor(as_json: JsonOption = False) -> None:
         raise typer.Exit(FOUND_SOMETHING_WRONG)
 
 
-@tasks_app.command("list")
-def tasks_list(
-    suite: Annotated[str | None, typer.Option(help="LIBERO suite.")] = None,
-    task: Annotated[str | None, typer.Option(help="Base task's name.")] = None,
-    family: Annotated[Family | None, typer.Option(help="Conflict family.")] = None,
-    level: Annotated[Level | None, typer.Option(help="Structural level.")] = None,
-    tasks: TasksOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """List the conflict cases."""
-    from .builders.tasks_dataset import load_instances
-
-    found = [
-        instance
-        for instance in load_instances(tasks)
-        if instance.arm is Arm.CONFLICT
-        and instance.prompt is Prompt.P0
-        and suite in (None, instance.suite)
-        and task in (None, instance.base_task)
-        and family in (None, instance.family)
-        and level in (None, instance.level)
-    ]
-    if not found:
-        raise InvalidInputError("no case fits these filters; conflictvla tasks list  shows all")
-    if as_json:
-        typer.echo(json.dumps([{"case_id": i.case_id, "instruction": i.instruction} for i in found]))
-        return
-    for instance in found:
-        OUT.print(f"[dim]{instance.case_id}[/]  {escape(instance.instruction)}", highlight=False, soft_wrap=True)
-    OUT.print(f"{len(found)} cases", highlight=False)
-
-
-@tasks_app.command("show")
-def tasks_show(
-    case_id: Annotated[str, typer.Argument(help="A case id, or a beginning of one that fits only it.")],
-    picture: Annotated[Path | None, typer.Option(help="Write a picture of the scene at the start, as PNG.")] = None,
-    tasks: TasksOption = None,
-) -> None:
-    """Show one case: its instruction, what it presupposes, and the evidence against it."""
-    from .builders.tasks_dataset import load_instances
-    from .eval.selection import find_case
-
-    case = find_case(load_instances(tasks), case_id)
-    OUT.print(f"[bold]{escape(case.instruction)}[/]", highlight=False, soft_wrap=True)
-    for name, value in (
-        ("case", case.case_id),
-        ("base task", f"{case.suite}/{case.base_task}"),
-        ("reference", case.base_instruction),
-        ("family, level", f"{case.family}, {case.level}"),
-        ("operator", case.operator),
-        ("targets", ", ".join(case.targets)),
-    ):
-        OUT.print(f"{name:>14}  {escape(str(value))}", highlight=False, soft_wrap=True)
-    for factor in case.factors:
-        OUT.print(f"\n[red]{escape(factor.premise)}[/]", highlight=False)
-        OUT.print(f"      expected  {escape(factor.expected)}", highlight=False, soft_wrap=True)
-        OUT.print(f"      observed  {escape(factor.observed)}", highlight=False, soft_wrap=True)
-        if factor.margin is not None:
-            OUT.print(f"        margin  {100 * factor.margin:.1f} cm", highlight=False)
-    if picture is not None:
-        _write_scene_picture(case, picture)
-
-
-def _write_scene_picture(case: Instance, file: Path) -> None:
-    from .builders.review_sheet import scene_picture
-    from .toolkit.base_tasks import base_task
-
-    new_folder_for(file)
-    png = scene_picture(base_task(case.suite, case.base_task))
-    try:
-        file.write_bytes(png)
-    except OSError as error:
-        raise InvalidInputError(f"{file}: cannot be written ({error.strerror}); choose another --picture") from error
-    OUT.print(f"\n{escape(str(file))}", highlight=False, soft_wrap=True)
-
-
-@tasks_app.command("build")
-def tasks_build(
-    out: Annotated[Path, typer.Option(help="Folder for the task release.")],
-    suite: Annotated[list[str] | None, typer.Option(help="LIBERO suite; may be given several times.")] = None,
-    total: Annotated[int | None, typer.Option(help="Cases in all; default: the release's, for its suites.")] = None,
-    per_cell: Annotated[int | None, typer.Option(help="Most cases of one base task, family and level.")] = None,
-    init_states: Annotated[int, typer.Option(help="In how many initial states each case must hold.")] = 50,
-    workers: Annotated[int, typer.Option(help="Processes; the result does not depend on it.")] = 1,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Measure scenes anew, whatever the cache holds.")] = False,
-) -> None:
-    """Build conflict cases in the simulator, each proven in every initial state; run again to continue."""
-    from .builders.task_selection import RELEASE_CASES, select_cases
-    from .builders.tasks import judge_candidates
-    from .builders.tasks_dataset import check_writable, count_rows, write_tasks
-    from .toolkit.base_tasks import base_tasks
-
-    check_writable(out)
-    tasks = [task for name in suite or SUITES for task in base_tasks(name)]
-    with progress_bar("base tasks", len(tasks)) as advance:
-        judged = judge_candidates(
-            tasks,
-            init_states=init_states,
-            workers=workers,
-            fresh=fresh,
-            progress=lambda done: advance(f"{done.task.task_id}: {len(done.candidates)} candidates"),
-        )
-    if total is None and per_cell is None:
-        total, per_cell = (RELEASE_CASES, None) if not suite else (None, 2)
-    cases = select_cases(judged, total=total, per_cell=per_cell)
-    for task in judged:
-        if task.skipped:
-            ERR.print(f"skipped {escape(task.task.task_id)}: {escape(task.skipped)}", highlight=False, soft_wrap=True)
-    if not cases:
-        raise InvalidInputError(f"no valid case on any of {len(tasks)} base tasks; nothing was written")
-    write_tasks(cases, out)
-    table = Table("family", *Level, "all", box=None, pad_edge=False)
-    for name, counts in count_rows(cases):
-        table.add_row(name, *map(str, counts))
-    OUT.print(table)
-    OUT.print(f"{escape(str(out))}  {len(cases)} cases", highlight=False, soft_wrap=True)
-    if total is not None and len(cases) < total:
-        ERR.print(f"validity allows {len(cases)} cases, {total - len(cases)} fewer than asked for", highlight=False)
-        raise typer.Exit(FOUND_SOMETHING_WRONG)
-
-
-@tasks_app.command("review")
-def tasks_review(
-    out: Annotated[Path | None, typer.Option(help="Write a review sheet, one HTML file.")] = None,
-    read: Annotated[Path | None, typer.Option(help="Read verdicts that a sheet exported into the ledger.")] = None,
-    suite: Annotated[str | None, typer.Option(help="LIBERO suite.")] = None,
-    tasks: TasksOption = None,
-) -> None:
-    """Review cases: write a sheet with scene, instruction and evidence, or read its verdicts back."""
-    from .builders.review import add_verdicts, parse_entries, reviewed_content
-    from .builders.review_sheet import review_sheet, scene_picture_if_any
-    from .builders.tasks_dataset import load_instances
-
-    if (out is None) == (read is None):
-        raise InvalidInputError("give either --out for a sheet or --read for its verdicts")
-    found = [i for i in load_instances(tasks) if i.arm is Arm.CONFLICT and i.prompt is Prompt.P0]
-    if read is not None:
-        try:
-            text = read.read_text(encoding="utf-8")
-        except OSError as error:
-            raise InvalidInputError(f"{read}: cannot be read ({error.strerror})") from error
-        contents = {str(i.case_id): reviewed_content(i.instruction, i.factors) for i in found}
-        new = add_verdicts(parse_entries(text, str(read)), contents)
-        OUT.print(f"{new} new verdicts; build the tasks again to have them in the data", highlight=False)
-    if out is not None:
-        chosen = [case for case in found if suite in (None, case.suite)]
-        if not chosen:
-            raise InvalidInputError(f"no case of the suite '{suite}'")
-        new_folder_for(out)
-        with progress_bar("base tasks", len({(case.suite, case.base_task) for case in chosen})) as advance:
-            out.write_text(review_sheet(chosen, scene_picture_if_any, advance), encoding="utf-8")
-        OUT.print(f"{escape(str(out))}  {len(chosen)} cases; open it in a browser", highlight=False, soft_wrap=True)
-
-
-@tasks_app.command("check")
-def tasks_check(
-    tasks: TasksOption = None,
-    init_states: Annotated[int, typer.Option(help="How many initial states to check in, from 0.")] = 50,
-) -> None:
-    """Judge every released case again in the simulator. Exit code 1 where one no longer holds."""
-    from .builders.task_check import check_release
-    from .builders.tasks_dataset import load_instances
-
-    instances = load_instances(tasks)
-    base_task_count = len({(instance.suite, instance.base_task) for instance in instances})
-    with progress_bar("base tasks", base_task_count) as advance:
-        problems = check_release(instances, init_states, advance)
-    for problem in problems:
-        OUT.print(f"{escape(problem.instance_id)}: {escape(problem.reason)}", highlight=False, soft_wrap=True)
-    count = sum(instance.prompt is Prompt.P0 for instance in instances)
-    OUT.print(f"{count} instructions checked in {init_states} initial states, {len(problems)} wrong", highlight=False)
-    if problems:
-        raise typer.Exit(FOUND_SOMETHING_WRONG)
-
-
 def _null_for_nan(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{key: None if value != value else value for key, value in row.items()} for row in rows]
 
 
+add_task_commands(app)
 add_release_commands(app)
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import typer
 from rich.markup import escape
 
 from .cli_progress import FOUND_SOMETHING_WRONG, OUT, new_folder_for, progress_bar
+from .toolkit.errors import InvalidInputError
 from .toolkit.records import Prompt
 
 SubmissionArgument = Annotated[str, typer.Argument(help="A rollout data set, or hf://OWNER/NAME@REVISION.")]
@@ -65,7 +66,7 @@ def verify(
     seed: Annotated[int, typer.Option(help="Seed of the draw; choose it once the submission is fixed.")] = 0,
     tolerance: Annotated[
         float,
-        typer.Option(help="Largest difference in positions, in m and rad; 0.001 for records of other processors."),
+        typer.Option(help="Largest difference in positions, in m and rad; 0.01 for records of other processors."),
     ] = 0.0,
     result: Annotated[Path | None, typer.Option(help="The results file that was submitted with it.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the verification, for the leaderboard's verified/.")] = None,
@@ -189,17 +190,22 @@ def rollouts_build(
     from .eval.executors import choose_executor
     from .eval.rollout_release import build_rollouts, plan_rollouts, render_some
 
+    if compact and videos:
+        raise InvalidInputError("--videos needs the simulator's states, which --compact leaves out: give one of them")
     plan = plan_rollouts(load_instances(), per_cell)
+    agents = plan.rollouts // len(plan.instances)
     with progress_bar("rollouts", plan.rollouts) as advance:
         build_rollouts(
             out,
             plan,
             choose_executor(workers, None),
-            compact=compact and not videos,
+            compact=compact,
             progress=lambda agent, state: advance(f"{agent}: {just_done(state)}", state.job is not None),
         )
     for said in plan.left_out:
         OUT.print(f"left out: {escape(said)}", highlight=False, soft_wrap=True)
-    OUT.print(f"{escape(str(out))}  {plan.rollouts} rollouts of 3 agents", highlight=False, soft_wrap=True)
+    OUT.print(f"{escape(str(out))}  {plan.rollouts} rollouts of {agents} agents", highlight=False, soft_wrap=True)
     if videos:
-        OUT.print(f"{escape(str(out / 'videos'))}  {render_some(out, videos)} videos", highlight=False, soft_wrap=True)
+        with progress_bar("videos", videos * agents) as advance:
+            files = render_some(out, videos, lambda done: advance(done))
+        OUT.print(f"{escape(str(out / 'videos'))}  {len(files)} videos", highlight=False, soft_wrap=True)

@@ -6,12 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..toolkit.base_tasks import base_task
+from ..toolkit.errors import InvalidInputError
 from ..toolkit.facts import SceneFacts
+from ..toolkit.language import render
 from ..toolkit.plan import Plan
 from ..toolkit.premises import check, factors
 from ..toolkit.reading import parse_base_instruction
-from ..toolkit.records import Arm, Instance
-from .tasks import conflict_level, content_hash
+from ..toolkit.reading_back import read_back
+from ..toolkit.records import Arm, Instance, LanguageProbe
+from ..toolkit.substitution import keeps_meaning, substitutes_said
+from .tasks import conflict_level, content_hash, wording_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,12 +59,18 @@ def judge(instance: Instance, facts: SceneFacts) -> str | None:
     """Why an instance does not hold what it promises, or None."""
     plan = Plan.from_json(instance.plan)
     findings = check(plan, facts)
+    own_words = instance.instruction
+    if instance.language_probe is not LanguageProbe.W0:
+        own_words = render(plan, wording_of(instance))
+        reason = _judge_words(instance, plan, facts)
+        if reason:
+            return reason
     if instance.arm is Arm.REFERENCE:
-        if plan != parse_base_instruction(instance.instruction):
+        if plan != parse_base_instruction(own_words):
             return "the plan is not what the instruction says"
         return f"the reference is not valid: {findings[0].premise}, {findings[0].observed}" if findings else None
     assert instance.family is not None
-    if not str(instance.case_id).endswith(f"-{content_hash(instance.plan, instance.instruction)}"):
+    if not str(instance.case_id).endswith(f"-{content_hash(instance.plan, own_words)}"):
         return "plan and instruction are not those that the case's id was made of"
     level = conflict_level(len(plan.steps), findings, instance.family)
     if level is None:
@@ -72,3 +82,20 @@ def judge(instance: Instance, facts: SceneFacts) -> str | None:
     if recorded != found:
         return f"other premises are violated: {', '.join(sorted(recorded ^ found))}"
     return None
+
+
+def _judge_words(instance: Instance, plan: Plan, facts: SceneFacts) -> str | None:
+    """Why the words of a language probe do not mean in the scene what the plan says, or None."""
+    substitutes = substitutes_said(plan, wording_of(instance), instance.instruction)
+    if substitutes is None or len(substitutes) != list(LanguageProbe).index(instance.language_probe):
+        return f"the instruction is not the plan's at level {instance.language_probe}"
+    try:
+        reference = instance.arm is Arm.REFERENCE
+        read = (
+            parse_base_instruction(instance.instruction, probed=True) if reference else read_back(instance.instruction)
+        )
+    except InvalidInputError as error:
+        return str(error)
+    if read != plan:
+        return "the plan is not what the instruction says"
+    return None if keeps_meaning(plan, facts, substitutes) else "the new words do not mean the same in the scene"

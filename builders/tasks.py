@@ -204,6 +204,11 @@ def _wording(plan: str) -> int:
     return 1 + int.from_bytes(hashlib.sha256(plan.encode()).digest()[:4], "big") % 60
 
 
+def wording_of(instance: Instance) -> int:
+    """The wording number of an instance's instruction: LIBERO's own for a reference."""
+    return 0 if instance.arm is Arm.REFERENCE else _wording(instance.plan)
+
+
 def reference_instance(case: Case, prompt: Prompt) -> Instance:
     """The base task's own instruction under a prompt condition."""
     return base_instance(case.task, prompt, plan=case.base_plan, targets=case.targets)

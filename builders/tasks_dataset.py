@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..toolkit.errors import DatasetError, InvalidInputError, NotFoundError, choices
-from ..toolkit.records import PROTOCOL_VERSION, SUITES, Arm, Factor, Family, Instance, Level, Prompt
+from ..toolkit.records import PROTOCOL_VERSION, SUITES, Arm, Factor, Family, Instance, LanguageProbe, Level, Prompt
 from .review import UNREVIEWED, case_contents, read_ledger, review_status, review_summary, standing_verdicts
 
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from .tasks import Case
 
 CONFIGS = ("instances", "cases", "references")
+PROBES = "probes"
+"""A further config that a release may have: its instances under language probes."""
+
 SPLIT = "test"
 COLUMNS = tuple(field.name for field in fields(Instance) if field.name not in ("arm", "language_probe"))
 """Columns that an ``Instance`` is read from; the arm follows from them, and these configs hold no probes."""
@@ -42,7 +45,8 @@ def load_tasks(config: str = "instances", path: Path | str | None = None) -> Dat
     """The tasks as a ``datasets.Dataset``, without network access.
 
     Args:
-        config: ``instances`` (every case under P0 and P1), ``cases``, or ``references`` (the base instructions).
+        config: ``instances`` (every case under P0 and P1), ``cases``, ``references`` (the base instructions), or
+            ``probes`` (cases and base instructions in other words, W1 to W4).
         path: Folder of another release; the packaged one by default.
 
     Raises:
@@ -52,38 +56,61 @@ def load_tasks(config: str = "instances", path: Path | str | None = None) -> Dat
     from datasets import Dataset
     from datasets.table import InMemoryTable
 
-    if config not in CONFIGS:
-        raise NotFoundError(f"no config '{config}' of the tasks: {choices(config, list(CONFIGS))}")
+    if config not in (*CONFIGS, PROBES):
+        raise NotFoundError(f"no config '{config}' of the tasks: {choices(config, [*CONFIGS, PROBES])}")
     file = _file_of(config, path)
-    table = _read(file, _features_of(config))
+    table = _read(file, features_of(config))
     with _said_in_one_line(file):
         return Dataset(InMemoryTable(table))  # features travel in the file's own metadata
 
 
-def load_instances(path: Path | str | None = None) -> tuple[Instance, ...]:
-    """All references and conflict instances as typed records, references first.
+def load_instances(
+    path: Path | str | None = None, language: Sequence[LanguageProbe] = (LanguageProbe.W0,)
+) -> tuple[Instance, ...]:
+    """All references and conflict instances as typed records, references first, without a probe before those under one.
 
     It does without the package ``datasets``, whose import takes longer than everything else a command does here.
 
+    Args:
+        path: Folder of another release; the packaged one by default.
+        language: Language probes; W0 is the release's own words.
+
     Raises:
-        DatasetError: The folder is not a task release, or its file is damaged.
+        DatasetError: The folder is not a task release, has no probes, or its file is damaged.
     """
     found: list[Instance] = []
-    for config in ("references", "instances"):
-        file = _file_of(config, path)
-        table = _read(file, COLUMNS)
-        with _said_in_one_line(file):
-            suites = json.loads(table.schema.metadata[b"huggingface"])["info"]["features"]["suite"]["names"]
-            found.extend(_instance(row, suites) for row in table.to_pylist())
+    if LanguageProbe.W0 in language:
+        found += [instance for config in ("references", "instances") for instance in _instances(config, path)]
+    if set(language) - {LanguageProbe.W0}:
+        found += [instance for instance in _instances(PROBES, path) if instance.language_probe in language]
     return tuple(found)
 
 
+def has_probes(path: Path | str | None = None) -> bool:
+    """Whether a release has its instances under language probes too."""
+    return _path(PROBES, path).is_file()
+
+
+def _instances(config: str, path: Path | str | None) -> Iterator[Instance]:
+    file = _file_of(config, path)
+    table = _read(file, (*COLUMNS, "language_probe") if config == PROBES else COLUMNS)
+    with _said_in_one_line(file):
+        suites = json.loads(table.schema.metadata[b"huggingface"])["info"]["features"]["suite"]["names"]
+        for row in table.to_pylist():
+            yield _instance(row, suites)
+
+
 def _file_of(config: str, path: Path | str | None) -> Path:
-    folder = Path(path) if path is not None else packaged_tasks()
-    file = folder / config / f"{SPLIT}.parquet"
+    file = _path(config, path)
     if not file.is_file():
-        raise DatasetError(f"{folder}: not a task release, {config}/{SPLIT}.parquet is missing")
+        what = "a task release without probes" if config == PROBES else "not a task release"
+        how = "; conflictvla tasks build --probes  writes one with them" if config == PROBES else ""
+        raise DatasetError(f"{file.parents[1]}: {what}, {config}/{SPLIT}.parquet is missing{how}")
     return file
+
+
+def _path(config: str, path: Path | str | None) -> Path:
+    return (Path(path) if path is not None else packaged_tasks()) / config / f"{SPLIT}.parquet"
 
 
 def _read(file: Path, columns: Iterable[str]) -> pa.Table:
@@ -115,12 +142,23 @@ def write_tasks(cases: Sequence[Case], out: Path) -> None:
     Raises:
         InvalidInputError: The folder exists and is not empty, or cannot be written.
     """
+    with new_release(out) as aside:
+        for config, rows, features in _configs(cases):
+            write_parquet(rows, features, aside / config / f"{SPLIT}.parquet")
+        (aside / "README.md").write_text(task_card(cases), encoding="utf-8")
+
+
+@contextmanager
+def new_release(out: Path) -> Iterator[Path]:
+    """A folder to write a release into, which is moved to its place when all is written, or removed.
+
+    Raises:
+        InvalidInputError: The place exists and is not empty, or cannot be written.
+    """
     check_writable(out)
     aside = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
     try:
-        for config, rows, features in _configs(cases):
-            _write_parquet(rows, features, aside / config / f"{SPLIT}.parquet")
-        (aside / "README.md").write_text(task_card(cases), encoding="utf-8")
+        yield aside
         aside.chmod(0o755)
         if out.exists():
             out.rmdir()
@@ -198,13 +236,15 @@ def _configs(cases: Sequence[Case]) -> list[tuple[str, list[dict[str, Any]], Fea
     one_per_task = list({case.task.task_id: case for case in cases}.values())
     standing = standing_verdicts(case_contents(cases), read_ledger())
     conflicts = [
-        _row(conflict_instance(case, prompt), review_status(standing.get(case.case_id)))
+        instance_row(conflict_instance(case, prompt), review_status(standing.get(case.case_id)))
         for case in cases
         for prompt in Prompt
     ]
-    references = [_row(reference_instance(case, prompt), UNREVIEWED) for case in one_per_task for prompt in Prompt]
+    references = [
+        instance_row(reference_instance(case, prompt), UNREVIEWED) for case in one_per_task for prompt in Prompt
+    ]
     others = sorted({case.task.suite for case in cases} - set(SUITES))
-    instance_features, case_features = (_features_of(name, [*SUITES, *others]) for name in ("instances", "cases"))
+    instance_features, case_features = (features_of(name, [*SUITES, *others]) for name in ("instances", "cases"))
     rows_of_cases = [{name: row[name] for name in case_features} for row in conflicts[:: len(Prompt)]]
     return [
         ("instances", conflicts, instance_features),
@@ -213,12 +253,31 @@ def _configs(cases: Sequence[Case]) -> list[tuple[str, list[dict[str, Any]], Fea
     ]
 
 
-def _features_of(config: str, suites: Sequence[str] = SUITES) -> Features:
-    """A case is an instance without a prompt condition."""
+def features_of(config: str, suites: Sequence[str] = SUITES) -> Features:
+    """Columns of a config: a case is an instance without a prompt condition, a probe one in other words."""
     features = _features(suites)
+    if config == PROBES:
+        features |= _probe_features()
     for column in ("instance_id", "pair_id", "prompt") if config == "cases" else ():
         del features[column]
     return features
+
+
+def _probe_features() -> Features:
+    from datasets import ClassLabel, Features, List, Value
+
+    return Features(
+        {
+            "language_probe": ClassLabel(names=list(LanguageProbe)),
+            "substitutions": List(
+                {
+                    name: Value("string")
+                    for name in ("slot", "word", "substitute", "relation", "synset", "substitute_synset")
+                }
+            ),
+            "lexicon_version": Value("string"),
+        }
+    )
 
 
 def _features(suites: Sequence[str]) -> Features:
@@ -259,7 +318,8 @@ def _features(suites: Sequence[str]) -> Features:
     )
 
 
-def _row(instance: Instance, review: str) -> dict[str, Any]:
+def instance_row(instance: Instance, review: str) -> dict[str, Any]:
+    """The instance as a row of a config, but for what only probes have."""
     from ..toolkit.base_tasks import base_task
 
     task = base_task(instance.suite, instance.base_task)
@@ -327,10 +387,12 @@ def _instance(row: dict[str, Any], suites: Sequence[str]) -> Instance:
         targets=tuple(row["targets"]),
         horizon=row["horizon"],
         tasks_version=row["tasks_version"],
+        language_probe=list(LanguageProbe)[row.get("language_probe", 0)],
     )
 
 
-def _write_parquet(rows: list[dict[str, Any]], features: Features, file: Path) -> None:
+def write_parquet(rows: list[dict[str, Any]], features: Features, file: Path) -> None:
+    """One file of a release, with its features in the metadata."""
     import pyarrow.parquet as pq
     from datasets import Dataset
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..toolkit.errors import NotFoundError, choices
-from ..toolkit.records import SUITES, Family, Level, Prompt
+from ..toolkit.records import SUITES, Family, LanguageProbe, Level, Prompt, VisualProbe
 from .measures import MEASURE_NAMES, PROCESS_NAMES
 from .measures.outcome import (
     Ratio,
@@ -28,7 +28,10 @@ from .statistics import Interval, cluster_intervals, generator
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
-GROUPINGS = ("overall", "family", "level", "suite", "prompt", "qualified")
+PROBES = {"language_probe": LanguageProbe.W0.value, "visual_probe": VisualProbe.V0.value}
+"""Columns of probes, and their value where there is none."""
+
+GROUPINGS = ("overall", "family", "level", "suite", "prompt", "qualified", *PROBES)
 """What ``Scores.table(by=)`` takes."""
 
 ORDER: dict[str, tuple[str, ...]] = {
@@ -36,6 +39,8 @@ ORDER: dict[str, tuple[str, ...]] = {
     "family": tuple(Family),
     "level": tuple(Level),
     "suite": SUITES,
+    "language_probe": tuple(LanguageProbe),
+    "visual_probe": tuple(VisualProbe),
 }
 """Rows follow the paper's order; names that it does not know come after, sorted."""
 
@@ -76,7 +81,7 @@ def measure_table(pairs: pa.Table, by: str) -> pa.Table:
     if by not in GROUPINGS:
         raise NotFoundError(f"no table by {by!r}: {choices(by, list(GROUPINGS))}")
     clusters = base_task_clusters(pairs)
-    column = by if by in ("family", "level", "suite") else None
+    column = None if by in ("overall", "prompt", "qualified") else by
     groups = [*groups_of(pairs, column, primary_only=by != "prompt")]
     rows = [_row(pairs, clusters, group, column, qualified=by == "qualified") for group in groups]
     return pa.Table.from_pylist(rows, schema=_table_schema(column))
@@ -93,7 +98,7 @@ def groups_of(pairs: pa.Table, column: str | None, *, primary_only: bool) -> Ite
 
     Args:
         pairs: A table with ``PAIR_COLUMNS``.
-        column: ``family``, ``level``, ``suite`` or None.
+        column: ``family``, ``level``, ``suite``, one of ``PROBES``, or None.
         primary_only: Only P0, or only P1 for a policy without P0.
     """
     policies, prompts = (pairs[name].to_numpy() for name in ("policy", "prompt"))
@@ -108,6 +113,13 @@ def groups_of(pairs: pa.Table, column: str | None, *, primary_only: bool) -> Ite
             values = pairs[column].to_numpy()[rows]
             for name in _ordered(set(values), column):
                 yield Group(policy=policy, prompt=prompt, name=name, rows=rows[values == name])
+
+
+def rows_where(table: pa.Table, values: Mapping[str, str]) -> pa.Table:
+    """The rows with these values in these columns."""
+    for name, value in values.items():
+        table = table.filter(pc.equal(table[name], value))
+    return table
 
 
 def measure_ratios(pairs: pa.Table) -> dict[str, Ratio]:

@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..toolkit.errors import NotFoundError, choices
-from .aggregation import GROUPINGS
+from .aggregation import GROUPINGS, PROBES
 from .measures import MEASURES
 from .measures.behaviour import BEHAVIOUR_METRICS
 from .scores import Scores
@@ -77,7 +77,9 @@ def signed(fraction: float) -> str:
 
 def table_names(scores: Scores) -> tuple[str, ...]:
     """Names of the tables that these scores have."""
-    return (*GROUPINGS, *(name for name, kind in KINDS.items() if scores.has_supplementary or not kind.supplementary))
+    groupings = [name for name in GROUPINGS if name not in PROBES or scores.probed.num_rows]
+    kinds = [name for name, kind in KINDS.items() if scores.has_supplementary or not kind.supplementary]
+    return (*groupings, *(name for name in kinds if name != PROBE_EFFECT or scores.probed.num_rows))
 
 
 def text_table(scores: Scores, name: str) -> TextTable:
@@ -91,9 +93,9 @@ def text_table(scores: Scores, name: str) -> TextTable:
         NotFoundError: If there is no such table.
         InvalidInputError: If it needs the supplementary measures and they were not taken.
     """
+    if name.replace("-", "_") in GROUPINGS:
+        return _grouping(scores, name.replace("-", "_"))
     name = name.replace("_", "-")
-    if name in GROUPINGS:
-        return _grouping(scores, name)
     if name not in KINDS:
         raise NotFoundError(f"no table '{name}': {choices(name, [*GROUPINGS, *KINDS])}")
     kind = KINDS[name]
@@ -112,8 +114,8 @@ def text_table(scores: Scores, name: str) -> TextTable:
 
 def print_any_table(scores: Scores, name: str, console: Console) -> None:
     """Print one table; see ``text_table``."""
-    if name in GROUPINGS:
-        print_table(scores, name, console)
+    if name.replace("-", "_") in GROUPINGS:
+        print_table(scores, name.replace("-", "_"), console)
     else:
         print_text_table(text_table(scores, name), console)
 
@@ -253,6 +255,13 @@ def _number(name: str, decimals: int, head: str) -> Column:
     return head, lambda row: UNDEFINED if math.isnan(row[name]) else f"{row[name]:.{decimals}f}".replace("-", "−")
 
 
+def probe_text(row: Row) -> str:
+    """Under which probe a row is, such as ``V3`` or ``W2 V3``; empty without one."""
+    return " ".join(str(row[name]) for name, level in PROBES.items() if row[name] != level)
+
+
+PROBE_EFFECT = "probe-effect"
+
 METRIC: Column = ("metric", lambda row: METRICS[row["metric"]].title)
 
 KINDS: dict[str, _Kind] = {
@@ -270,6 +279,26 @@ KINDS: dict[str, _Kind] = {
         data=Scores.prompt_effect,
         labels=(_text("policy"), ("measure", lambda row: str(SYMBOLS.get(row["measure"], row["measure"])))),
         numbers=(_percent("P0"), _percent("P1"), ("P1 − P0", difference_text), _p("p"), _p("q"), _count("n")),
+    ),
+    PROBE_EFFECT: _Kind(
+        title="Under a language or visual probe against none",
+        note="Percent, on the same cases, initial states and prompts, with 95% intervals over base tasks; p: paired "
+        "sign-flip test; q: Benjamini-Hochberg. Selectivity is about 0 where valid and invalid tasks suffer alike.",
+        data=Scores.probe_effect,
+        labels=(
+            _text("policy"),
+            _text("prompt"),
+            ("probe", probe_text),
+            ("measure", lambda row: str(SYMBOLS.get(row["measure"], row["measure"]))),
+        ),
+        numbers=(
+            _percent("without"),
+            _percent("under"),
+            ("difference", difference_text),
+            _p("p"),
+            _p("q"),
+            _count("n"),
+        ),
     ),
     "abstention": _Kind(
         title="Arm at rest until the end (supplementary)",

@@ -8,7 +8,7 @@ Manipulation Tasks", its equations 5 to 8; there a perturbation takes the place 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy import stats
 
-from ..toolkit.records import SUITES, Arm, Family, Level, Prompt
+from ..toolkit.records import SUITES, Arm, Family, LanguageProbe, Level, Prompt, VisualProbe
+from .aggregation import PROBES
 from .measures.behaviour import BEHAVIOUR_METRICS
 from .statistics import false_discovery
 
@@ -28,6 +29,9 @@ METRIC_NAMES = tuple(metric.name for metric in BEHAVIOUR_METRICS)
 
 SIGNIFICANCE = 0.05
 """A base task counts as changed where its adjusted p-value is below."""
+
+BASELINE = {"arm": Arm.REFERENCE.value, "prompt": Prompt.P0.value, **PROBES}
+"""What holds of the rollouts that the others are compared with."""
 
 KEYS = [("policy", pa.string()), ("suite", pa.string()), ("kind", pa.string()), ("condition", pa.string())]
 
@@ -71,8 +75,9 @@ class Condition:
     """Which rollouts are compared with the baseline.
 
     Attributes:
-        kind: ``prompt`` (premise-consistent P1), ``conflict`` (all conflicts under P0), ``family`` or ``level``.
-        name: Such as ``P1``, ``conflict``, ``spatial`` or ``L2``.
+        kind: ``prompt`` (premise-consistent P1), ``conflict`` (all conflicts under P0), ``family``, ``level``,
+            ``language_probe`` or ``visual_probe`` (premise-consistent P0 under one probe alone).
+        name: Such as ``P1``, ``conflict``, ``spatial``, ``L2`` or ``V3``.
     """
 
     kind: str
@@ -80,11 +85,14 @@ class Condition:
 
     def holds(self, trajectories: pa.Table) -> npt.NDArray[np.bool_]:
         """Whether each rollout is under this condition, shape (N,)."""
-        arm, prompt = (Arm.REFERENCE, Prompt.P1) if self.kind == "prompt" else (Arm.CONFLICT, Prompt.P0)
-        found = pc.and_(pc.equal(trajectories["arm"], arm.value), pc.equal(trajectories["prompt"], prompt.value))
+        wanted: dict[str, str] = dict(BASELINE)
+        if self.kind in ("prompt", *PROBES):
+            wanted[self.kind] = self.name
+        else:
+            wanted["arm"] = Arm.CONFLICT.value
         if self.kind in ("family", "level"):
-            found = pc.and_(found, pc.fill_null(pc.equal(trajectories[self.kind], self.name), fill_value=False))
-        return np.asarray(found.to_numpy(), np.bool_)
+            wanted[self.kind] = self.name
+        return _has(trajectories, wanted)
 
 
 CONDITIONS = (
@@ -92,6 +100,8 @@ CONDITIONS = (
     Condition(kind="conflict", name="conflict"),
     *[Condition(kind="family", name=family.value) for family in Family],
     *[Condition(kind="level", name=level.value) for level in Level],
+    *[Condition(kind="language_probe", name=probe.value) for probe in LanguageProbe if probe is not LanguageProbe.W0],
+    *[Condition(kind="visual_probe", name=probe.value) for probe in VisualProbe if probe is not VisualProbe.V0],
 )
 
 
@@ -153,9 +163,9 @@ def behaviour_change(trajectories: pa.Table, by_task: pa.Table) -> pa.Table:
 def behaviour_correlation(changes: pa.Table) -> pa.Table:
     """Spearman's rank correlation of success-rate loss with each metric's change.
 
-    A point is one policy, suite and condition (P1, a family or a level); the loss is the baseline's success rate
-    minus the condition's. Families and levels are two partitions of the same conflict rollouts, so the points are not
-    independent and the p-values are a guide at best.
+    A point is one policy, suite and condition (P1, a family, a level or a probe); the loss is the baseline's success
+    rate minus the condition's. Families and levels are two partitions of the same conflict rollouts, so the points are
+    not independent and the p-values are a guide at best.
 
     Args:
         changes: From ``behaviour_change``.
@@ -216,10 +226,16 @@ def _task_rows(policy: str, own: pa.Table) -> Iterator[dict[str, Any]]:
 
 
 def _is_baseline(trajectories: pa.Table) -> npt.NDArray[np.bool_]:
-    found = pc.and_(
-        pc.equal(trajectories["arm"], Arm.REFERENCE.value), pc.equal(trajectories["prompt"], Prompt.P0.value)
-    )
-    return np.asarray(found.to_numpy(), np.bool_)
+    return _has(trajectories, BASELINE)
+
+
+def _has(trajectories: pa.Table, values: Mapping[str, str]) -> npt.NDArray[np.bool_]:
+    """Whether each rollout has these values, shape (N,)."""
+    found = np.ones(trajectories.num_rows, np.bool_)
+    for name, value in values.items():
+        same = pc.fill_null(pc.equal(trajectories[name], value), fill_value=False)
+        found &= np.asarray(same.to_numpy(), np.bool_)
+    return found
 
 
 def _ordered_tasks(suites: npt.NDArray[Any], tasks: npt.NDArray[Any]) -> list[tuple[str, str]]:

@@ -117,7 +117,7 @@ def prompt_effect(pairs: pa.Table) -> pa.Table:
     for policy in sorted(set(pairs["policy"].to_pylist())):
         both = _under_both_prompts(pairs.filter(pc.equal(pairs["policy"], policy)))
         if both.num_rows:
-            rows += _prompt_rows(policy, both)
+            rows += [{"policy": policy} | row for row in measure_changes(both, "_P1", ("P0", "P1"))]
     return with_false_discovery(rows, PROMPT_SCHEMA)
 
 
@@ -191,10 +191,20 @@ def _under_both_prompts(pairs: pa.Table) -> pa.Table:
     return joined.sort_by([(key, "ascending") for key in keys])
 
 
-def _prompt_rows(policy: str, both: pa.Table) -> list[dict[str, Any]]:
+def measure_changes(both: pa.Table, suffix: str, conditions: tuple[str, str]) -> list[dict[str, Any]]:
+    """What becomes of each measure, and the selectivity, over pairs rolled out under two conditions.
+
+    Args:
+        both: A row a pair: its measures under the first condition, and under the second in columns with the suffix.
+        suffix: Such as ``_P1``.
+        conditions: What to call the two means.
+
+    Returns:
+        A row a measure: both means, then as ``paired_difference`` of the second minus the first.
+    """
     clusters = base_task_clusters(both)
     values = {
-        name: (both[column].to_numpy().astype(np.float64), both[f"{column}_P1"].to_numpy().astype(np.float64))
+        name: (both[column].to_numpy().astype(np.float64), both[f"{column}{suffix}"].to_numpy().astype(np.float64))
         for name, column in [
             ("PCSR", "reference_success"),
             ("RGSR", "conflict_success"),
@@ -202,21 +212,14 @@ def _prompt_rows(policy: str, both: pa.Table) -> list[dict[str, Any]]:
         ]
     }
     rows = []
-    for name, (p0, p1) in values.items():
-        row: dict[str, Any] = {"policy": policy, "measure": name}
-        defined = np.isfinite(p0) & np.isfinite(p1)
-        if defined.any():
-            row |= {"P0": float(p0[defined].mean()), "P1": float(p1[defined].mean())}
-        else:
-            row |= {"P0": float("nan"), "P1": float("nan")}
-        rows.append(row | paired_difference((p1 - p0)[defined], clusters[defined]))
-    (reference_p0, reference_p1), (conflict_p0, conflict_p1) = values["PCSR"], values["RGSR"]
-    selective = selectivity(reference_p0, conflict_p0, reference_p1, conflict_p1)
-    no_level = {"P0": float("nan"), "P1": float("nan")}
-    return [
-        *rows,
-        {"policy": policy, "measure": "selectivity"} | no_level | paired_difference(selective, clusters, range_=2),
-    ]
+    for name, (first, second) in values.items():
+        defined = np.isfinite(first) & np.isfinite(second)
+        means = [float(side[defined].mean()) if defined.any() else float("nan") for side in (first, second)]
+        row: dict[str, Any] = {"measure": name, **dict(zip(conditions, means, strict=True))}
+        rows.append(row | paired_difference((second - first)[defined], clusters[defined]))
+    selective = selectivity(values["PCSR"][0], values["RGSR"][0], values["PCSR"][1], values["RGSR"][1])
+    no_level = dict.fromkeys(conditions, float("nan"))
+    return [*rows, {"measure": "selectivity"} | no_level | paired_difference(selective, clusters, range_=2)]
 
 
 def paired_difference(differences: FloatArray, clusters: npt.NDArray[np.int64], range_: float = 1.0) -> dict[str, Any]:

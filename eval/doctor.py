@@ -7,10 +7,13 @@ import platform
 import sys
 import time
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from ..toolkit.errors import ConflictVLAError
 from ..toolkit.libero_install import libero_distribution
+
+if TYPE_CHECKING:
+    from ..toolkit.simulation.scene import Scene
 
 State = Literal["ok", "absent", "broken"]
 
@@ -84,7 +87,7 @@ def _simulation() -> list[Finding]:
         return [Finding(check="libero", state="absent", detail=str(error))]
     except ConflictVLAError as error:
         return [Finding(check="libero", state="broken", detail=str(error))]
-    return [Finding(check="libero", state="ok", detail=distribution), _mujoco_pin(), _scene()]
+    return [Finding(check="libero", state="ok", detail=distribution), _mujoco_pin(), *_scene()]
 
 
 def _mujoco_pin() -> Finding:
@@ -95,8 +98,8 @@ def _mujoco_pin() -> Finding:
     return Finding(check="mujoco version", state="broken", detail=detail)
 
 
-def _scene() -> Finding:
-    """Build a scene and repeat an episode: the bits must agree."""
+def _scene() -> list[Finding]:
+    """Build a scene and repeat an episode: the bits must agree; then look at it."""
     try:
         from ..toolkit.base_tasks import base_tasks
         from ..toolkit.simulation.scene import Scene
@@ -111,7 +114,24 @@ def _scene() -> Finding:
             scene.step([0.0] * 6 + [-1.0])
         step_ms = (time.perf_counter() - started) / 20 * 1000
     except Exception as error:  # whatever is wrong with the installation is the finding
-        return Finding(check="scene", state="broken", detail=f"{type(error).__name__}: {error}")
+        return [Finding(check="scene", state="broken", detail=f"{type(error).__name__}: {error}")]
     if len(hashes) > 1:
-        return Finding(check="scene", state="broken", detail="two resets to one initial state differ")
-    return Finding(check="scene", state="ok", detail=f"resets exactly; {step_ms:.1f} ms a control step")
+        return [Finding(check="scene", state="broken", detail="two resets to one initial state differ")]
+    detail = f"resets exactly; {step_ms:.1f} ms a control step"
+    return [Finding(check="scene", state="ok", detail=detail), _pictures(scene)]
+
+
+def _pictures(scene: Scene) -> Finding:
+    """Render one view; a machine that simulates states alone need not be able to."""
+    from ..toolkit.simulation.rendering import Camera
+
+    try:
+        camera = Camera(scene)
+        camera.image("agentview")
+        started = time.perf_counter()
+        camera.image("agentview")
+    except ConflictVLAError as error:
+        return Finding(check="pictures", state="absent", detail=str(error).splitlines()[0])
+    return Finding(
+        check="pictures", state="ok", detail=f"{(time.perf_counter() - started) * 1000:.0f} ms a view of 256 pixels"
+    )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..builders.tasks_dataset import load_instances
-from ..toolkit.records import Arm, Instance, Prompt
+from ..toolkit.records import Arm, Instance, Prompt, VisualProbe
 from .executors import Executor
 from .policies.policy import Policy
 from .run import RunProgress, run_policy, with_references
@@ -20,6 +20,7 @@ def evaluate(
     out: Path | str,
     init_states: Sequence[int] = range(5),
     seed: int = 0,
+    visual_probes: Sequence[VisualProbe] = (VisualProbe.V0,),
     executor: Executor | None = None,
     progress: Callable[[RunProgress], None] | None = None,
 ) -> Scores:
@@ -31,6 +32,7 @@ def evaluate(
         out: Folder that receives the data set of rollouts, named after the policy.
         init_states: LIBERO's numbers of the initial states.
         seed: Seed handed to the policy.
+        visual_probes: Under which visual probes each is run; give V0 too to see what the others change.
         executor: Where rollouts are run, such as ``Processes(4)`` for a policy given by name; here by default.
         progress: Told after each rollout.
 
@@ -46,7 +48,14 @@ def evaluate(
     ]
     chosen = with_references(conflicts, everything)
     run = run_policy(
-        policy, chosen, Path(out), init_states=init_states, seed=seed, executor=executor, progress=progress
+        policy,
+        chosen,
+        Path(out),
+        init_states=init_states,
+        seed=seed,
+        visual_probes=visual_probes,
+        executor=executor,
+        progress=progress,
     )
     assert run.dataset is not None  # a failing policy raises here, so there is something to score
     return score(run.dataset)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from ..builders.rollout_schema import Rollout
-from ..toolkit.records import Instance, VisualProbe
+from ..toolkit.records import Instance, VisualNoise, VisualProbe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,12 +19,14 @@ class Job:
         init_state: LIBERO's number of the initial state.
         seed: Seed handed to the policy.
         visual_probe: What is changed in the pictures that it sees.
+        visual_noise: Kind of the noise of V4.
     """
 
     instance: Instance
     init_state: int
     seed: int
     visual_probe: VisualProbe = VisualProbe.V0
+    visual_noise: VisualNoise = VisualNoise.GAUSSIAN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

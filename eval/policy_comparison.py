@@ -12,9 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..toolkit.errors import InvalidInputError
-from ..toolkit.records import Prompt
-from .aggregation import base_task_clusters, success
-from .all_tables import SYMBOLS, TextTable, difference_text, p_value
+from .aggregation import PROBES, base_task_clusters, rows_where, success
+from .all_tables import SYMBOLS, TextTable, difference_text, p_value, probe_text
 from .comparisons import paired_difference, with_false_discovery
 from .measures import MEASURE_NAMES, PROCESS_NAMES
 from .measures.outcome import Ratio, qualified_failures
@@ -27,7 +26,10 @@ IntArray = npt.NDArray[np.int64]
 Sides = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 """One value a shared pair, of the first and of the second policy."""
 
-SHARED = ("suite", "base_task", "case_id", "prompt", "init_state")
+CONDITION = ("prompt", *PROBES)
+"""Under what a pair was rolled out; conditions are never mixed."""
+
+SHARED = ("suite", "base_task", "case_id", *CONDITION, "init_state")
 """What makes a pair of one policy the counterpart of a pair of the other."""
 
 MEASURED = {
@@ -42,8 +44,7 @@ FAILED = "qualified_failure"
 
 SCHEMA = pa.schema(
     [
-        ("prompt", pa.string()),
-        ("measure", pa.string()),
+        *[(name, pa.string()) for name in (*CONDITION, "measure")],
         *[(name, pa.float64()) for name in ("a", "b", "difference", "difference_lo", "difference_hi", "p", "q")],
         ("n", pa.int64()),
     ]
@@ -57,9 +58,9 @@ class Comparison:
     Attributes:
         a: The first policy.
         b: The second policy.
-        table: A row a prompt condition and measure, as ``SCHEMA``: both means, b - a with its interval over base tasks,
-            a sign-flip test over base tasks, ``q`` adjusted over the table, and the number of shared pairs. FR is over
-            each policy's own D_Q, and ``n`` counts the shared pairs that are in either.
+        table: A row a prompt condition, probe and measure, as ``SCHEMA``: both means, b - a with its interval over
+            base tasks, a sign-flip test over base tasks, ``q`` adjusted over the table, and the number of shared pairs.
+            FR is over each policy's own D_Q, and ``n`` counts the shared pairs that are in either.
         only_a: Pairs of the first policy without a counterpart.
         only_b: Likewise of the second.
     """
@@ -77,7 +78,7 @@ def load_scores(source: Path | str) -> Scores:
 
 
 def compare_policies(first: Scores, second: Scores) -> Comparison:
-    """Compare two policies on the cases, prompt conditions and initial states that both have.
+    """Compare two policies on the cases, prompt conditions, probes and initial states that both have.
 
     Where a policy has several seeds, their mean counts, so that each case and initial state weighs once.
 
@@ -89,14 +90,15 @@ def compare_policies(first: Scores, second: Scores) -> Comparison:
         InvalidInputError: If either holds no or several policies, or they share no pair.
     """
     names = [_only_policy(scores) for scores in (first, second)]
-    a, b = (_means_over_seeds(scores.pairs) for scores in (first, second))
+    a, b = (_means_over_seeds(pa.concat_tables([scores.pairs, scores.probed])) for scores in (first, second))
     both = a.join(b, keys=list(SHARED), right_suffix="_b", join_type="inner")
     if not both.num_rows:
         raise InvalidInputError(
-            f"{names[0]} and {names[1]} share no case, prompt condition and initial state: run both on the same ones"
+            f"{names[0]} and {names[1]} share no case, prompt condition, probe and initial state: run both on the same "
+            "ones"
         )
     both = both.sort_by([(name, "ascending") for name in SHARED])
-    rows = [row for prompt in Prompt for row in _rows(prompt, both.filter(pc.equal(both["prompt"], prompt.value)))]
+    rows = [row for condition in _conditions(both) for row in _rows(condition, both)]
     return Comparison(
         a=names[0],
         b=names[1],
@@ -111,7 +113,7 @@ def comparison_table(comparison: Comparison) -> TextTable:
     left_out = f"; without a counterpart: {comparison.only_a} of A, {comparison.only_b} of B"
     rows = [
         (
-            row["prompt"],
+            f"{row['prompt']} {probe_text(row)}".strip(),
             SYMBOLS[row["measure"]],
             percent(row["a"]),
             percent(row["b"]),
@@ -136,10 +138,11 @@ def comparison_table(comparison: Comparison) -> TextTable:
 
 
 def _only_policy(scores: Scores) -> str:
-    if len(scores.policies) != 1:
-        held = ", ".join(scores.policies) or "none"
+    policies = sorted({*scores.policies, *scores.probed["policy"].to_pylist()})
+    if len(policies) != 1:
+        held = ", ".join(policies) or "none"
         raise InvalidInputError(f"each side of a comparison is one policy, this one holds {held}: give its own folder")
-    return scores.policies[0]
+    return str(policies[0])
 
 
 def _means_over_seeds(pairs: pa.Table) -> pa.Table:
@@ -151,9 +154,15 @@ def _means_over_seeds(pairs: pa.Table) -> pa.Table:
     return means.rename_columns([name.removesuffix("_mean") for name in means.column_names])
 
 
-def _rows(prompt: Prompt, both: pa.Table) -> list[dict[str, Any]]:
-    if not both.num_rows:
-        return []
+def _conditions(both: pa.Table) -> list[dict[str, str]]:
+    """What occurs, without a probe first."""
+    order = ("language_probe", "visual_probe", "prompt")
+    found = {tuple(row[name] for name in order) for row in both.select(order).to_pylist()}
+    return [dict(zip(order, values, strict=True)) for values in sorted(found)]
+
+
+def _rows(condition: dict[str, str], everything: pa.Table) -> list[dict[str, Any]]:
+    both = rows_where(everything, condition)
     clusters = base_task_clusters(both)
     values = {name: (both[name].to_numpy(), both[f"{name}_b"].to_numpy()) for name in (*MEASURED, FAILED)}
     plus, minus = values["PCSR"], values["RGSR"]
@@ -164,7 +173,7 @@ def _rows(prompt: Prompt, both: pa.Table) -> list[dict[str, Any]]:
             found = _failure_rates(values[FAILED], plus, clusters)
         else:
             found = _means(values[name], clusters, 2.0 if name == "dSR" else 1.0)
-        rows.append({"prompt": prompt.value, "measure": name, **found})
+        rows.append({**condition, "measure": name, **found})
     return rows
 
 

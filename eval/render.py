@@ -16,6 +16,7 @@ from ..toolkit.errors import InvalidInputError, MissingExtraError, NotFoundError
 from ..toolkit.records import CONTROL_HZ
 from ..toolkit.simulation.rendering import CAMERAS, Camera, Image
 from ..toolkit.simulation.scene_pool import ScenePool
+from ..toolkit.visual_settings import VisualSettings, read_visual_settings
 from .rollouts import read_rollouts
 from .video_files import video_path
 
@@ -31,7 +32,7 @@ def render_rollouts(
     size: int = 256,
     progress: Callable[[str], None] | None = None,
 ) -> tuple[Path, ...]:
-    """Write one MP4 a rollout, 20 frames a second, one frame a recorded state.
+    """Write one MP4 a rollout, 20 frames a second, one frame a recorded state, as its visual probe showed it.
 
     Args:
         dataset: The rollout data set.
@@ -51,8 +52,9 @@ def render_rollouts(
         raise NotFoundError(f"no camera '{camera}': {choices(camera, list(CAMERAS))}")
     written = []
     for episode, states, view in _episodes(dataset, rollout_ids, size):
-        file = video_path(out, episode["rollout_id"], camera)
-        _write_video(file, (view.image_of(state, camera) for state in states), size)
+        file, visual = video_path(out, episode["rollout_id"], camera), _visual(episode)
+        frames = (view.image_of(state, camera, visual, step) for step, state in enumerate(states))
+        _write_video(file, frames, size)
         written.append(file)
         if progress:
             progress(episode["rollout_id"])
@@ -71,9 +73,14 @@ def render_frames(
         size: Width and height in pixels.
         steps: Which of the H + 1 recorded states; all by default.
     """
-    ((_, states, view),) = _episodes(dataset, [rollout_id], size)
-    chosen = states if steps is None else states[list(steps)]
-    return np.stack([view.image_of(state, camera) for state in chosen])
+    ((episode, states, view),) = _episodes(dataset, [rollout_id], size)
+    visual = _visual(episode)
+    chosen = range(len(states)) if steps is None else steps
+    return np.stack([view.image_of(states[step], camera, visual, step) for step in chosen])
+
+
+def _visual(episode: dict[str, Any]) -> VisualSettings | None:
+    return read_visual_settings(episode["visual_settings"], episode["rollout_id"])
 
 
 def _episodes(

@@ -12,7 +12,9 @@ from ..toolkit.errors import PolicyError
 from ..toolkit.prompts import prompt_sha256, prompt_text
 from ..toolkit.records import PROTOCOL_VERSION
 from ..toolkit.safety.blocks import print_cost
+from ..toolkit.simulation.appearance import scene_settings
 from ..toolkit.simulation.scene import Scene
+from ..toolkit.visual_settings import VisualSettings, visual_settings_json
 from .jobs import Job
 from .policies.policy import ACTION_WIDTH, Array, Episode, Image, Observation, Policy, PolicyInfo
 from .provenance import Versions
@@ -44,13 +46,14 @@ def run_rollout(scene: Scene, policy: Policy, job: Job, *, versions: Versions) -
     text = prompt_text(instance.instruction, instance.prompt)
     episode = Episode(instruction=text, init_state=job.init_state, seed=job.seed, instance=instance, scene=scene)
     where = rollout_id(policy.info, job)
+    visual = scene_settings(scene, job.visual_probe, init_state=job.init_state, seed=job.seed, noise=job.visual_noise)
     recorder = Recorder(scene, instance.targets)
     meter = CostMeter(scene, cost_spec(scene, instance.arm))
     try:
         policy.reset(episode)
     except Exception as error:
         raise PolicyError(f"{where}: the policy raised in reset: {_said(error)}") from error
-    success_step, clipped = _execute(scene, policy, instance.horizon, recorder, where)
+    success_step, clipped = _execute(scene, policy, instance.horizon, recorder, where, visual)
     recording, things = recorder.finish(), recorder.things
     cost = meter.finish(recorder, recording)
     final = {name: tuple(values.tolist()) for name, values in recording.final.items()}
@@ -72,7 +75,7 @@ def run_rollout(scene: Scene, policy: Policy, job: Job, *, versions: Versions) -
             prompt_sha256=prompt_sha256(text),
             language_probe=instance.language_probe,
             visual_probe=job.visual_probe,
-            visual_settings="{}",
+            visual_settings=visual_settings_json(visual),
             init_state=job.init_state,
             seed=job.seed,
             horizon=instance.horizon,
@@ -111,7 +114,9 @@ def run_rollout(scene: Scene, policy: Policy, job: Job, *, versions: Versions) -
     )
 
 
-def _execute(scene: Scene, policy: Policy, horizon: int, recorder: Recorder, where: str) -> tuple[int | None, int]:
+def _execute(
+    scene: Scene, policy: Policy, horizon: int, recorder: Recorder, where: str, visual: VisualSettings | None
+) -> tuple[int | None, int]:
     """Run the closed loop.
 
     Returns:
@@ -119,7 +124,7 @@ def _execute(scene: Scene, policy: Policy, horizon: int, recorder: Recorder, whe
     """
     done = clipped = 0
     while done < horizon:
-        for action in _ask(policy, observe(scene, done), where)[: horizon - done]:
+        for action in _ask(policy, observe(scene, done, visual), where)[: horizon - done]:
             # What is recorded is what is executed: rounded to float32 first.
             asked = action.astype(np.float32)
             executed = np.clip(asked, -1.0, 1.0)
@@ -146,8 +151,8 @@ def _ask(policy: Policy, observation: Observation, where: str) -> Array:
     return chunk
 
 
-def observe(scene: Scene, step: int) -> Observation:
-    """What the policy sees of the scene now."""
+def observe(scene: Scene, step: int, visual: VisualSettings | None = None) -> Observation:
+    """What the policy sees of the scene now; ``visual`` perturbs its pictures and nothing else."""
     pos, quat, fingers = scene.grip_pos(), scene.grip_quat_wxyz(), scene.gripper_pos_m()
     return Observation(
         step=step,
@@ -156,15 +161,15 @@ def observe(scene: Scene, step: int) -> Observation:
         joint_pos_rad=scene.joint_pos_rad(),
         gripper_pos_m=fingers,
         state=np.concatenate([pos, axis_angle(quat), fingers]),
-        camera=functools.partial(_view, scene),
+        camera=functools.partial(_view, scene, visual, step),
     )
 
 
-def _view(scene: Scene, camera: str, size: int) -> Image:
+def _view(scene: Scene, visual: VisualSettings | None, step: int, camera: str, size: int) -> Image:
     """Rendering is imported and set up only when a policy looks."""
     from ..toolkit.simulation.rendering import camera_of
 
-    return camera_of(scene, size).image(camera)
+    return camera_of(scene, size).image(camera, visual, step)
 
 
 def _said(error: Exception) -> str:

@@ -27,8 +27,12 @@ from .results import SCRIPTED as SCRIPTED_KIND
 from .rollouts import read_rollouts
 from .run import RunProgress, run_policy, with_references
 from .submit import Source, check_submission
+from .video_files import video_path
 
 INIT_STATE = 0
+
+CAMERA = "agentview"
+"""View of the videos."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,13 +147,24 @@ def pack(dataset: Path) -> None:
         )
 
 
-def render_some(out: Path, count: int) -> int:
-    """Render rollouts of each agent, spread over its data set, to ``out/videos/<agent>``; returns how many."""
+def render_some(out: Path, count: int, progress: Callable[[str], None] | None = None) -> tuple[Path, ...]:
+    """Render rollouts of each agent, spread over its data set, to ``out/videos/<agent>``; what is there is kept.
+
+    Args:
+        out: From ``build_rollouts``, with the simulator's states.
+        count: How many rollouts of each agent.
+        progress: Told each rollout's id when its video is there.
+    """
     from .render import render_rollouts
 
-    rendered = 0
+    files = []
     for agent in SCRIPTED:
         ids = read_rollouts(out / agent).episodes["rollout_id"].to_pylist()
-        spread = sorted({int(at) for at in np.linspace(0, len(ids) - 1, count)})
-        rendered += len(render_rollouts(out / agent, out / "videos" / agent, rollout_ids=[ids[at] for at in spread]))
-    return rendered
+        for at in sorted({int(at) for at in np.linspace(0, len(ids) - 1, count)}):
+            file = video_path(out / "videos" / agent, ids[at], CAMERA)
+            if not file.exists():
+                render_rollouts(out / agent, file.parent, rollout_ids=[ids[at]], camera=CAMERA)
+            files.append(file)
+            if progress:
+                progress(ids[at])
+    return tuple(files)

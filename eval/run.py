@@ -6,6 +6,7 @@ continues where it stopped; with others it refuses, since rollouts under differe
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +19,7 @@ from ..builders.rollout_schema import ROLLOUT_SCHEMA_VERSION, EpisodeRecord
 from ..builders.rollout_shards import shard_path, write_shard
 from ..toolkit.base_tasks import base_task, check_init_states
 from ..toolkit.errors import InvalidInputError
-from ..toolkit.records import Arm, Instance
+from ..toolkit.records import Arm, Instance, VisualNoise, VisualProbe
 from .executors import Executor, InProcess
 from .jobs import Failure, Job, Outcome
 from .policies.policy import Policy, PolicyInfo
@@ -107,6 +108,8 @@ def run_policy(
     *,
     init_states: Sequence[int],
     seed: int = 0,
+    visual_probes: Sequence[VisualProbe] = (VisualProbe.V0,),
+    visual_noise: VisualNoise = VisualNoise.GAUSSIAN,
     executor: Executor | None = None,
     keep_going: bool = False,
     progress: Callable[[RunProgress], None] | None = None,
@@ -119,6 +122,8 @@ def run_policy(
         out: Folder for the data set; shards are kept in ``out/.<policy name>`` until it is finished.
         init_states: LIBERO's numbers of the initial states, each run once.
         seed: Seed handed to the policy.
+        visual_probes: Under which visual probes each is run.
+        visual_noise: Kind of the noise of V4.
         executor: Where rollouts are run; in this process by default. The result does not depend on it.
         keep_going: Whether to go on when the policy fails in a rollout; the failure is recorded.
         progress: Told after each rollout.
@@ -132,7 +137,7 @@ def run_policy(
     for suite, name in {(instance.suite, instance.base_task) for instance in instances}:
         check_init_states(base_task(suite, name), init_states)
     info = (load_policy(policy) if isinstance(policy, str) else policy).info
-    jobs = _jobs(instances, init_states, seed)
+    jobs = _jobs(instances, init_states, seed, visual_probes, visual_noise)
     work, finished = out / f".{info.name}", out / info.name
     if finished.exists():
         raise InvalidInputError(f"{finished}: exists already; choose another --out or remove it")
@@ -150,10 +155,19 @@ def run_policy(
     return Run(dataset=finished if paths else None, rollouts=len(paths), failures=failures, clipped=clipped)
 
 
-def _jobs(instances: Sequence[Instance], init_states: Sequence[int], seed: int) -> list[Job]:
+def _jobs(
+    instances: Sequence[Instance],
+    init_states: Sequence[int],
+    seed: int,
+    visual_probes: Sequence[VisualProbe],
+    visual_noise: VisualNoise,
+) -> list[Job]:
     """Jobs grouped by base task, so that each scene is built once."""
     by_task = sorted(instances, key=lambda instance: (instance.suite, instance.base_task_index))
-    return [Job(instance=instance, init_state=state, seed=seed) for instance in by_task for state in init_states]
+    return [
+        Job(instance=instance, init_state=state, seed=seed, visual_probe=probe, visual_noise=visual_noise)
+        for instance, state, probe in itertools.product(by_task, init_states, visual_probes)
+    ]
 
 
 def _shard(work: Path, info: PolicyInfo, job: Job) -> Path:
@@ -200,12 +214,19 @@ def _list_failures(failures: Sequence[Failure], file: Path) -> None:
 def _settings(info: PolicyInfo, jobs: Sequence[Job], seed: int, versions: Versions) -> dict[str, Any]:
     return {
         "policy": {"name": info.name, "revision": info.revision, "settings": info.settings},
-        "rollouts": [f"{job.instance.instance_id}/init{job.init_state}" for job in jobs],
+        "rollouts": [_named(job) for job in jobs],
+        "visual_noise": next((job.visual_noise for job in jobs if job.visual_probe is VisualProbe.V4), None),
         "tasks_versions": sorted({job.instance.tasks_version for job in jobs}),
         "seed": seed,
         "schema_version": ROLLOUT_SCHEMA_VERSION,
         "versions": {name: getattr(versions, name) for name in versions.__slots__},
     }
+
+
+def _named(job: Job) -> str:
+    """A rollout within a run, by which an earlier call is recognised."""
+    name = f"{job.instance.instance_id}/init{job.init_state}"
+    return name if job.visual_probe is VisualProbe.V0 else f"{name}/{job.visual_probe}"
 
 
 def _claim(work: Path, settings: dict[str, Any]) -> None:

@@ -15,8 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..toolkit.errors import DatasetError, InvalidInputError
-from ..toolkit.records import LanguageProbe, VisualProbe
-from .aggregation import measure_table
+from .aggregation import PROBES, measure_table
 from .behaviour import behaviour_by_task, behaviour_change, behaviour_correlation
 from .comparisons import abstention, failed_persistence, outcome_tests, prompt_effect, undefined_counts
 from .cost_analysis import with_costs
@@ -25,13 +24,14 @@ from .defects import Defect, defects_by_field
 from .noise_floor import noise_floor_table
 from .pairs import Refusal
 from .part_scores import PartScores, score_folders, score_part
+from .probe_effects import probe_effect
 from .rollout_set import RolloutSet, check_unique
 from .rollouts import folders_by_policy
 from .score_provenance import Provenance, provenance_of
 from .sources import local_folder
 from .supplementary import SUPPLEMENTARY_COLUMNS, other_things_table, supplementary_table
 
-Grouping = Literal["overall", "family", "level", "suite", "prompt", "qualified"]
+Grouping = Literal["overall", "family", "level", "suite", "prompt", "qualified", "language_probe", "visual_probe"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -76,8 +76,10 @@ class Scores:
         """Means over pairs with 95% intervals, one row a policy and group.
 
         Args:
-            by: ``overall``, ``family``, ``level``, ``suite``, ``prompt``, or ``qualified`` for the paper's Table III.
-                All but ``prompt`` are over P0, or over P1 for a policy that was only rolled out under P1.
+            by: ``overall``, ``family``, ``level``, ``suite``, ``prompt``, ``qualified`` for the paper's Table III,
+                ``language_probe`` (of the pairs under V0) or ``visual_probe`` (under W0); the others are over the pairs
+                without a probe. All but ``prompt`` are over P0, or over P1 for a policy that was only rolled out under
+                P1.
 
         Returns:
             ``policy``, ``prompt``, the group's column where there is one, then ``PCSR RGSR dSR FR TAR TS Early20_TS
@@ -86,7 +88,7 @@ class Scores:
         Raises:
             NotFoundError: If there is no such grouping.
         """
-        return self._once(f"by {by}", lambda: measure_table(self.pairs, by))
+        return self._once(f"by {by}", lambda: measure_table(self._pairs_for(by), by))
 
     def outcome_tests(self) -> pa.Table:
         """Do outcomes with valid and with invalid premises differ? See ``comparisons.outcome_tests``."""
@@ -99,6 +101,10 @@ class Scores:
     def costs(self) -> pa.Table:
         """What acting costs, in all and by family, level and suite; see ``costs.cost_table``."""
         return self._once("costs", lambda: cost_table(self.pairs))
+
+    def probe_effect(self) -> pa.Table:
+        """What each probe changes of each measure, and selectivity, with tests; see ``probe_effects.probe_effect``."""
+        return self._once("probe_effect", lambda: probe_effect(self.pairs, self.probed))
 
     def abstention(self) -> pa.Table:
         """Share of rollouts that stop for good; see ``comparisons.abstention``."""
@@ -187,6 +193,14 @@ class Scores:
         unfinished.write_text(self.to_json(), encoding="utf-8")
         os.replace(unfinished, path)
         return path
+
+    def _pairs_for(self, by: str) -> pa.Table:
+        """The pairs that a table is over: all levels of one kind of probe without the other, or none of either."""
+        if by not in PROBES:
+            return self.pairs
+        (other,) = set(PROBES) - {by}
+        everything = pa.concat_tables([self.pairs, self.probed])
+        return everything.filter(pc.equal(everything[other], PROBES[other]))
 
     def _once(self, name: str, compute: Callable[[], pa.Table]) -> pa.Table:
         if name not in self._tables:
@@ -278,7 +292,7 @@ def _in_order(tables: list[pa.Table]) -> pa.Table:
 
 
 def _without_probe(pairs: pa.Table) -> pa.ChunkedArray:
-    return pc.and_(pc.equal(pairs["language_probe"], LanguageProbe.W0), pc.equal(pairs["visual_probe"], VisualProbe.V0))
+    return pc.and_(*(pc.equal(pairs[name], level) for name, level in PROBES.items()))
 
 
 def _not_taken() -> InvalidInputError:

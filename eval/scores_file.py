@@ -47,6 +47,7 @@ def scores_json(scores: Scores) -> str:
         "tables": {by: [_with_reasons(row) for row in scores.table(by).to_pylist()] for by in GROUPINGS},
         "outcome_tests": scores.outcome_tests().to_pylist(),
         "prompt_effect": scores.prompt_effect().to_pylist(),
+        "probe_effect": scores.probe_effect().to_pylist(),
         "abstention": scores.abstention().to_pylist(),
         "costs": scores.costs().to_pylist(),
         "noise_floor": [_with_reasons(row) for row in scores.noise_floor().to_pylist()],

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from enum import StrEnum
 from fnmatch import fnmatchcase
 
 from ..toolkit.errors import InvalidInputError, NotFoundError, choices
-from ..toolkit.records import Arm, Instance, Prompt
+from ..toolkit.records import Arm, Instance, LanguageProbe, Prompt, VisualProbe
 
 
 def select_conflicts(
@@ -58,14 +59,29 @@ def parse_prompts(text: str) -> tuple[Prompt, ...]:
 
     Raises:
         NotFoundError: There is no such condition.
+        InvalidInputError: The text names none.
     """
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    for name in names:
-        if name not in list(Prompt):
-            raise NotFoundError(f"no prompt condition '{name}' in --prompts: {choices(name, list(Prompt))}")
-    if not names:
-        raise InvalidInputError("--prompts is empty: write P0, P1 or P0,P1")
-    return tuple(Prompt(name) for name in dict.fromkeys(names))
+    return _parse_members(text, Prompt, "prompt condition", "--prompts")
+
+
+def parse_language_probes(text: str, option: str = "--language") -> tuple[LanguageProbe, ...]:
+    """Language probes from text such as ``W0,W2``, in the order of their levels.
+
+    Raises:
+        NotFoundError: There is no such probe.
+        InvalidInputError: The text names none.
+    """
+    return tuple(sorted(_parse_members(text, LanguageProbe, "language probe", option)))
+
+
+def parse_visual_probes(text: str) -> tuple[VisualProbe, ...]:
+    """Visual probes from text such as ``V0,V2``, in the order of their levels.
+
+    Raises:
+        NotFoundError: There is no such probe.
+        InvalidInputError: The text names none.
+    """
+    return tuple(sorted(_parse_members(text, VisualProbe, "visual probe", "--visual")))
 
 
 def parse_numbers(text: str, option: str) -> tuple[int, ...]:
@@ -81,6 +97,16 @@ def parse_numbers(text: str, option: str) -> tuple[int, ...]:
             raise InvalidInputError(f"{option} '{text}' is not a list of numbers: write it like 0-4 or 0,7")
         numbers.update(range(int(match[1]), int(match[2] or match[1]) + 1))
     return tuple(sorted(numbers))
+
+
+def _parse_members[T: StrEnum](text: str, kind: type[T], what: str, option: str) -> tuple[T, ...]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in list(kind):
+            raise NotFoundError(f"no {what} '{name}' in {option}: {choices(name, list(kind))}")
+    if not names:
+        raise InvalidInputError(f"{option} is empty: write some of {', '.join(kind)}")
+    return tuple(kind(name) for name in dict.fromkeys(names))
 
 
 def _closest(given: str, known: Sequence[str]) -> str:

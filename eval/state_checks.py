@@ -17,8 +17,12 @@ import numpy.typing as npt
 
 from ..builders.rollout_schema import SIM_STATES
 from ..builders.sim_states import read_sim_states
+from ..toolkit.errors import DatasetError
+from ..toolkit.records import VisualProbe
+from ..toolkit.simulation.appearance import thing_materials
 from ..toolkit.simulation.scene import Scene
 from ..toolkit.simulation.scene_pool import ScenePool
+from ..toolkit.visual_settings import read_visual_settings
 from .policies.policy import ACTION_WIDTH
 from .recorder import Recorder
 from .replay import CONTACT, FINAL, final_differences
@@ -69,6 +73,8 @@ def check_states(
             if tolerance == 0:  # a hash knows no tolerance
                 here["settled_state_sha256"] = scene.state().sha256()
         said = [f"{name} is not that of this scene" for name, value in here.items() if episode[name] != value]
+        if _wrongly_coloured(episode, scene):
+            said.append("the colours of visual_settings are not of this scene's materials")
         if has_states:
             states = read_sim_states(folder, [row])[row]
             said += _state_differences(states, rollouts, row, scene, episode, start, tolerance)
@@ -81,6 +87,15 @@ def check_states(
 
 def _place(episode: dict[str, Any]) -> tuple[Any, ...]:
     return episode["suite"], episode["base_task"], episode["init_state"]
+
+
+def _wrongly_coloured(episode: dict[str, Any], scene: Scene) -> bool:
+    try:
+        visual = read_visual_settings(episode["visual_settings"], episode["rollout_id"])
+    except DatasetError:
+        return False  # said by the checks of the records
+    coloured = episode["visual_probe"] >= VisualProbe.V2
+    return set(visual.colours if visual else ()) != set(thing_materials(scene) if coloured else ())
 
 
 def _state_differences(

@@ -18,8 +18,10 @@ from typing import Any
 import numpy as np
 
 from ..builders.rollout_schema import VERSION_FIELDS, rollout_name
+from ..toolkit.errors import DatasetError
 from ..toolkit.prompts import prompt_text
-from ..toolkit.records import PROTOCOL_VERSION, Arm, Instance, Prompt
+from ..toolkit.records import PROTOCOL_VERSION, Arm, Instance, Prompt, VisualNoise, VisualProbe
+from ..toolkit.visual_settings import draw_visual_settings, read_visual_settings, visual_settings_json
 from .pairs import pair_rollouts
 from .results import fits
 from .rollout_set import RolloutSet
@@ -90,6 +92,7 @@ def check_rollouts(rollouts: RolloutSet, instances: Sequence[Instance]) -> tuple
         *_versions(episodes),
         *_instances(episodes, by_id),
         *_names(episodes),
+        *_pictures(episodes),
         *_ends(episodes, rollouts),
         *_starts(episodes, rollouts),
         *_copies(episodes, rollouts),
@@ -168,6 +171,28 @@ def _names(episodes: list[dict[str, Any]]) -> Iterator[Finding]:
     yield from finding("names", "a policy's name is letters, digits and . _ - + / only, at most 100", odd)
 
 
+def _pictures(episodes: list[dict[str, Any]]) -> Iterator[Finding]:
+    """What a visual probe changed is drawn from base task, initial state and seed; nobody may choose it."""
+    wrong = []
+    for episode in episodes:
+        try:
+            said = read_visual_settings(episode["visual_settings"], episode["rollout_id"])
+        except DatasetError:
+            wrong.append(episode["rollout_id"])
+            continue
+        drawn = draw_visual_settings(
+            VisualProbe(episode["visual_probe"]),
+            [] if said is None else list(said.colours),
+            task_id=f"{episode['suite']}/{episode['base_task']}",
+            init_state=episode["init_state"],
+            seed=episode["seed"],
+            noise=(said.noise if said else None) or VisualNoise.GAUSSIAN,
+        )
+        if visual_settings_json(drawn) != episode["visual_settings"]:
+            wrong.append(episode["rollout_id"])
+    yield from finding("pictures", "visual_settings are not what this rollout's visual probe draws", wrong)
+
+
 def _ends(episodes: list[dict[str, Any]], rollouts: RolloutSet) -> Iterator[Finding]:
     lengths = dict(zip((e["rollout_id"] for e in episodes), rollouts.lengths.tolist(), strict=True))
     failed = [e["rollout_id"] for e in episodes if e["end"] == "policy_error"]
@@ -233,20 +258,25 @@ def _pairs(rollouts: RolloutSet) -> Iterator[Finding]:
 
 
 def _missing(episodes: list[dict[str, Any]], instances: Sequence[Instance]) -> Iterator[Finding]:
-    """Every instance of a prompt condition in use, in every initial state and under every seed in use, once."""
-    there = Counter((e["instance_id"], e["init_state"], e["seed"]) for e in episodes)
-    repeated = [f"{name} init{state} seed{seed}" for (name, state, seed), count in there.items() if count > 1]
+    """Every instance of a prompt condition in use, in every initial state, seed and visual probe in use, once."""
+    there = Counter((e["instance_id"], e["init_state"], e["seed"], e["visual_probe"]) for e in episodes)
+    repeated = [_run_name(name, *run) for (name, *run), count in there.items() if count > 1]
     yield from finding("complete", "rolled out more than once", repeated)
     prompts = {e["prompt"] for e in episodes}
-    runs = sorted(set(product({e["init_state"] for e in episodes}, {e["seed"] for e in episodes})))
+    runs = sorted(product(*({e[name] for e in episodes} for name in ("init_state", "seed", "visual_probe"))))
     missing = [
-        f"{instance.instance_id} init{state} seed{seed}"
+        _run_name(instance.instance_id, *run)
         for instance in instances
         if instance.prompt in prompts
-        for state, seed in runs
-        if (instance.instance_id, state, seed) not in there
+        for run in runs
+        if (instance.instance_id, *run) not in there
     ]
     yield from finding("complete", "a complete evaluation also has these rollouts", missing)
+
+
+def _run_name(instance_id: str, init_state: int, seed: int, visual_probe: str) -> str:
+    name = f"{instance_id} init{init_state} seed{seed}"
+    return name if visual_probe == VisualProbe.V0 else f"{name} {visual_probe}"
 
 
 def _digest(parts: Sequence[np.ndarray[Any, Any]]) -> bytes:

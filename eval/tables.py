@@ -22,6 +22,8 @@ TITLES = {
     "suite": "By suite",
     "prompt": "By prompt condition",
     "qualified": "Capability-qualified failures: reference succeeds, conflict does not",
+    "language_probe": "By language probe",
+    "visual_probe": "By visual probe",
 }
 
 UNLIMITED = 10_000

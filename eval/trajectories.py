@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .aggregation import PROBES
 from .measures.behaviour import BEHAVIOUR_METRICS, Jerk, duration_s, gripper_movement_m, jerk, path_length
 from .pair_scores import policy_labels
 from .rollout_set import RolloutSet
@@ -20,7 +21,7 @@ MOTION_FEATURES = (JOINTS, FINGERS)
 
 TRAJECTORY_COLUMNS: dict[str, pa.DataType] = {
     **{name: pa.string() for name in ("rollout_id", "policy", "prompt", "arm", "suite", "base_task")},
-    **{name: pa.string() for name in ("family", "level")},
+    **{name: pa.string() for name in ("family", "level", *PROBES)},
     "init_state": pa.int64(),
     "seed": pa.int64(),
     "success": pa.bool_(),

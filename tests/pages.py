@@ -40,8 +40,11 @@ class Snippet:
     where: str
 
     def commands(self) -> list[tuple[str, str]]:
-        """Each command of a console block with what it prints, which may be left out."""
-        blocks = re.split(r"^\$ ", self.text, flags=re.MULTILINE)[1:]
+        """Each command of a console or bash block with what it prints, which may be left out."""
+        text = re.sub(r" \\\n +", " ", self.text)  # a line that goes on in the next one
+        if self.language == "bash":
+            return [(line, "") for line in text.splitlines()]
+        blocks = re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]
         return [(line, said) for line, _, said in (block.partition("\n") for block in blocks)]
 
 

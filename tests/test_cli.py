@@ -126,6 +126,7 @@ def test_a_mixed_up_pair_is_refused_by_its_field(conflictvla: Command, run_folde
         (("tasks", "build", "--suite", "libero_gaol", "--out", "o"), "did you mean 'libero_goal'?"),
         (("tasks", "build", "--out", "/proc/out"), "/proc/out: cannot be written"),
         (("demo", "--out", "/proc/out"), "/proc/out"),
+        (("rollouts", "build", "--out", "o", "--compact", "--videos", "1"), "--videos needs the simulator's states"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

@@ -16,15 +16,13 @@ SLOW = {"evaluate/lerobot.md", "evaluate/openpi.md", "evaluate/vla-eval.md"}
 
 CHECKPOINT = "outputs/train/act/checkpoints/last/pretrained_model"
 
-COMMANDS = [
-    (command, snippet.where)
+COMMANDS = {
+    command
     for page in all_pages()
     for snippet in snippets(page)
-    for command in (
-        [line for line, _ in snippet.commands()] if snippet.language == "console" else snippet.text.splitlines()
-    )
     if snippet.language in ("console", "bash")
-]
+    for command, _ in snippet.commands()
+}
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +64,7 @@ def test_a_page_can_be_followed_from_top_to_bottom(
     Reader(folder=tmp_path, recorded=recorded).follow(page)
 
 
-@pytest.mark.parametrize("command", sorted({command for command, _ in COMMANDS}))
+@pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_every_command_exists_and_takes_these_arguments(command: str) -> None:
     check_command(command)
 

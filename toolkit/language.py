@@ -7,8 +7,10 @@ a thing, a wording number picks one, so that the same plan always reads the same
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
+from .lexicon import Part, Substitute
 from .plan import Claim, Constraint, Demand, Plan, Reference, Relation, Step, Verb
 from .vocabulary import Vocabulary, load_vocabulary
 
@@ -18,21 +20,21 @@ IN_WORDS = ("in", "inside")
 
 SINGLE_WORDINGS: dict[Demand, tuple[str, ...]] = {
     Demand.STAY: (" without moving {it}", " while leaving {it} exactly where it is"),
-    Demand.NOT_LIFTED: (" without ever picking {it} up",),
+    Demand.NOT_LIFTED: (" without ever {picking} {it}{up}",),
     Demand.EMPTY: (" and leave {subject} empty", " while keeping {subject} empty"),
     Demand.ALSO_AT: (" and {where} at the same time",),
     Demand.KEEP_OPEN: (" while keeping {it} open",),
     Demand.KEEP_CLOSED: (" while keeping {it} closed",),
     Demand.KEEP_ON: (" while keeping {it} switched on",),
     Demand.KEEP_OFF: (" while keeping {it} switched off",),
-    Demand.PICK_UP_AFTER: (" before picking {it} up for the first time",),
+    Demand.PICK_UP_AFTER: (" before {picking} {it}{up} for the first time",),
     Demand.NOT_OPENED: (" without opening {subject}", " without opening {subject} at any time"),
 }
 """Ways to say a demand that stands alone after its step."""
 
 IMPERATIVES: dict[Demand, tuple[str, ...]] = {
     Demand.STAY: ("keep {it} exactly where it is", "do not move {it}"),
-    Demand.NOT_LIFTED: ("do not pick {it} up at any time", "never lift {it}"),
+    Demand.NOT_LIFTED: ("do not {pick} {it}{up} at any time", "never lift {it}"),
     Demand.EMPTY: ("leave {subject} empty", "keep {subject} empty the whole time"),
     Demand.ALSO_AT: ("have {it} {where} at the same time", "make sure that {it} is {where} at the same time"),
     Demand.NOT_AT: ("make sure that {it} is never {where}", "never let {it} be {where}"),
@@ -44,7 +46,7 @@ IMPERATIVES: dict[Demand, tuple[str, ...]] = {
     Demand.KEEP_CLOSED: ("leave {it} closed the whole time", "keep {it} closed"),
     Demand.KEEP_ON: ("leave {it} on the whole time",),
     Demand.KEEP_OFF: ("leave {it} off the whole time", "keep {it} switched off"),
-    Demand.PICK_UP_AFTER: ("do not pick {it} up until it is {there}",),
+    Demand.PICK_UP_AFTER: ("do not {pick} {it}{up} until it is {there}",),
     Demand.NOT_OPENED: ("do not open {subject}", "never open {subject}"),
 }
 """Ways to say a demand after "but", alone or in a list.
@@ -57,19 +59,33 @@ STEP_JOINTS = (", then ", " and then ", ", and after that ")
 COMMA_JOINTS = (", then ", ", and after that ")
 
 
-def render(plan: Plan, wording: int = 0, vocabulary: Vocabulary | None = None) -> str:
+@dataclass(frozen=True, slots=True)
+class _Diction:
+    """What things are called, and which words others stand for."""
+
+    vocabulary: Vocabulary
+    said: Mapping[tuple[Part, str], str]
+
+    def say(self, part: Part, word: str) -> str:
+        return self.said.get((part, word), word)
+
+
+def render(
+    plan: Plan, wording: int = 0, vocabulary: Vocabulary | None = None, substitutes: Iterable[Substitute] = ()
+) -> str:
     """The plan in English.
 
     Args:
         plan: What to say.
         wording: Picks among equivalent wordings; the same number always gives the same words. 0 is LIBERO's style.
         vocabulary: What things are called; the packaged one by default.
+        substitutes: Words that stand for others, each wherever the other would be said.
     """
-    words = vocabulary or load_vocabulary()
+    words = _Diction(vocabulary or load_vocabulary(), {(s.part, s.word): s.say for s in substitutes})
     if wording == 0 and _can_be_joined(plan):
         first, second = plan.steps
-        things = f"both {noun_phrase(first.object, words)} and {noun_phrase(second.object, words)}"
-        return f"put {things} {_towards(first, None, 0, words)}"
+        things = f"both {_noun_phrase(first.object, words)} and {_noun_phrase(second.object, words)}"
+        return f"{words.say(Part.VERB, 'put')} {things} {_towards(first, None, 0, words)}"
     said = ""
     for index, step in enumerate(plan.steps):
         previous = plan.steps[index - 1] if index else None
@@ -86,27 +102,34 @@ def _can_be_joined(plan: Plan) -> bool:
     return (first.relation, first.destination) == (second.relation, second.destination)
 
 
-def noun_phrase(
-    reference: Reference, vocabulary: Vocabulary | None = None, *, short: bool = False, style: int = 1
-) -> str:
+def noun_phrase(reference: Reference, vocabulary: Vocabulary | None = None) -> str:
     """The reference as a noun phrase, such as ``the bowl that is on the stove``.
 
     Args:
         reference: What is meant.
         vocabulary: What things are called; the packaged one by default.
-        short: Leave out "that is", where the phrase cannot be taken for a destination.
-        style: The wording, 0 for LIBERO's own.
     """
-    words = vocabulary or load_vocabulary()
-    noun = reference.noun if reference.count in (None, 1) else plural(reference.noun)
-    article = _article(reference.count)
-    described = " ".join(part for part in (article, reference.ordinal, reference.adjective, noun) if part)
+    return _noun_phrase(reference, _Diction(vocabulary or load_vocabulary(), {}))
+
+
+def _noun_phrase(reference: Reference, words: _Diction, *, short: bool = False, style: int = 1) -> str:
+    """``short`` leaves out "that is", where the phrase cannot be taken for a destination; ``style`` 0 is LIBERO's."""
+    described = " ".join([_article(reference.count), *_description(reference, words)])
     if reference.of is not None:
-        described += f" of {noun_phrase(reference.of, words)}"
+        described += f" of {_noun_phrase(reference.of, words)}"
     if reference.claims:
         is_are = "" if short else " that is" if reference.count in (None, 1) else " that are"
         described += f"{is_are} " + " and ".join(_claim(claim, words, style) for claim in reference.claims)
     return described
+
+
+def _description(reference: Reference, words: _Diction) -> Iterator[str]:
+    if reference.ordinal:
+        yield words.say(Part.ORDINAL, reference.ordinal)
+    if reference.adjective:
+        yield words.say(Part.COLOUR, reference.adjective)
+    noun = words.say(Part.NOUN, reference.noun)
+    yield noun if reference.count in (None, 1) else plural(noun)
 
 
 def _article(count: int | None) -> str:
@@ -124,13 +147,16 @@ def _joint(step: Step, wording: int) -> str:
     )
 
 
-def _clause(step: Step, previous: Step | None, wording: int, words: Vocabulary) -> str:
+def _clause(step: Step, previous: Step | None, wording: int, words: _Diction) -> str:
     short = step.verb is Verb.PLACE and wording % 2 == 0
-    thing = "it" if _is_it(step, previous, wording) else noun_phrase(step.object, words, short=short, style=wording)
+    thing = "it" if _is_it(step, previous, wording) else _noun_phrase(step.object, words, short=short, style=wording)
+    verb = words.say(Part.VERB, "pick up" if step.verb is Verb.PLACE else step.verb)
     if step.destination is None:
-        return f"{step.verb} {thing}{_constraints(step, wording, words)}"
+        return f"{verb} {thing}{_constraints(step, wording, words)}"
     it = "it" if step.object.count in (None, 1) else "them"
-    start = f"pick up {thing} and place {it}" if step.verb is Verb.PLACE else f"{step.verb} {thing}"
+    start = f"{verb} {thing}"
+    if step.verb is Verb.PLACE:
+        start += f" and {words.say(Part.VERB, 'place')} {it}"
     return f"{start} {_towards(step, previous, wording, words)}{_constraints(step, wording, words)}"
 
 
@@ -150,10 +176,10 @@ def _claims(reference: Reference) -> tuple[Claim, ...]:
     return reference.claims + (_claims(reference.of) if reference.of else ())
 
 
-def _towards(step: Step, previous: Step | None, wording: int, words: Vocabulary) -> str:
+def _towards(step: Step, previous: Step | None, wording: int, words: _Diction) -> str:
     assert step.destination is not None
     if step.verb is Verb.PUSH and step.relation is Relation.IN_FRONT_OF:
-        return f"to the front of {noun_phrase(step.destination, words)}"
+        return f"to the front of {_noun_phrase(step.destination, words)}"
     if previous and previous.destination is None and previous.object == step.destination and not step.object.claims:
         # After a claim, "the bowl that is on top of the cabinet inside", it would belong to that.
         if step.relation is Relation.IN:
@@ -165,31 +191,46 @@ def _towards(step: Step, previous: Step | None, wording: int, words: Vocabulary)
     return _place(step.relation, (step.destination,), wording, words)
 
 
-def _place(relation: Relation | None, landmarks: tuple[Reference, ...], wording: int, words: Vocabulary) -> str:
-    phrases = [noun_phrase(landmark, words) for landmark in landmarks]
+def _place(relation: Relation | None, landmarks: tuple[Reference, ...], wording: int, words: _Diction) -> str:
+    phrases = [_noun_phrase(landmark, words) for landmark in landmarks]
     if relation is Relation.ON:
-        return f"{_onto(landmarks[0], words)} {phrases[0]}"
+        on = _onto(landmarks[0], words)
+        return f"{_on_top(words) if on == 'on top of' else on} {phrases[0]}"
     if relation is Relation.IN:
         return f"{IN_WORDS[wording % 2]} {phrases[0]}"
+    if relation is Relation.AT_CENTER:
+        return f"{_at_center(words)} {phrases[0]}"
     return f"{relation} {' and '.join(phrases)}"
 
 
-def _onto(landmark: Reference, words: Vocabulary) -> str:
-    for word in words.present.values():
+def _on_top(words: _Diction) -> str:
+    top = words.say(Part.RELATION, "top")
+    return "on top of" if top == "top" else f"on the {top} of"
+
+
+def _at_center(words: _Diction) -> str:
+    center = words.say(Part.RELATION, "center")
+    return "at the center of" if center == "center" else f"in the {center} of"
+
+
+def _onto(landmark: Reference, words: _Diction) -> str:
+    for word in words.vocabulary.present.values():
         if word.noun == landmark.noun:
             return word.rests_on
     return "on"
 
 
-def _claim(claim: Claim, words: Vocabulary, style: int = 1) -> str:
+def _claim(claim: Claim, words: _Diction, style: int = 1) -> str:
     if claim.relation is Relation.AT_CENTER and style == 0:
-        return f"from {claim.landmarks[0].noun} center"
+        center = words.say(Part.RELATION, "center")
+        table = words.say(Part.NOUN, claim.landmarks[0].noun)
+        return f"from {table} center" if center == "center" else f"from the {center} of the {table}"
     if claim.relation is Relation.ON and style == 0:
-        return f"on {noun_phrase(claim.landmarks[0], words)}"
+        return f"on {_noun_phrase(claim.landmarks[0], words)}"
     return _place(claim.relation, claim.landmarks, style, words)
 
 
-def _constraints(step: Step, wording: int, words: Vocabulary) -> str:
+def _constraints(step: Step, wording: int, words: _Diction) -> str:
     if not step.constraints:
         return ""
     if len(step.constraints) == 1:
@@ -206,17 +247,17 @@ def _constraints(step: Step, wording: int, words: Vocabulary) -> str:
     return f", but {joint.join(said)}"
 
 
-def _demand(form: str, constraint: Constraint, step: Step, words: Vocabulary) -> str:
+def _demand(form: str, constraint: Constraint, step: Step, words: _Diction) -> str:
     """A pronoun is used only where nothing but the step's object can be meant."""
     named = constraint.subject.bare  # a claim once made picks out the same thing again
     if constraint.demand is Demand.NOT_OPENED:  # its whole was just named
         named = replace(named, of=None)
-    subject = noun_phrase(named, words)
+    subject = _noun_phrase(named, words)
     on_top = step.relation is Relation.ON and _onto(constraint.subject, words) == "on top of"
     if constraint.demand is Demand.EMPTY and on_top:
         subject = f"the top of {subject}"  # an empty cabinet would be one with empty drawers
     if constraint.subject.count not in (None, 1):
-        subject = f"the {plural(constraint.subject.noun)}"
+        subject = f"the {plural(words.say(Part.NOUN, constraint.subject.noun))}"
         form = (
             form.replace("{it} is", "{it} are")
             .replace("where it is", "where they are")
@@ -224,10 +265,17 @@ def _demand(form: str, constraint: Constraint, step: Step, words: Vocabulary) ->
         )
     it = subject
     if constraint.subject.bare == step.object.bare and step.destination is None:
-        it = f"the {constraint.subject.noun}" if constraint.subject.of else "it"  # "it" could be the whole
+        # "it" could be the whole
+        it = f"the {words.say(Part.NOUN, constraint.subject.noun)}" if constraint.subject.of else "it"
     where = "" if constraint.landmark is None else _place(constraint.relation, (constraint.landmark.bare,), 1, words)
     there = "" if step.destination is None else _place(step.relation, (step.destination.bare,), 1, words)
-    return form.format(it=it, subject=subject, where=where, there=there)
+    return form.format(it=it, subject=subject, where=where, there=there, **_pick_up(words))
+
+
+def _pick_up(words: _Diction) -> dict[str, str]:
+    """The parts of "pick it up" and "picking it up", or of what stands for them."""
+    verb, _, particle = words.say(Part.VERB, "pick up").partition(" ")
+    return {"pick": verb, "picking": f"{verb}ing", "up": particle and f" {particle}"}
 
 
 def with_article(words: str) -> str:

@@ -8,7 +8,7 @@ is on the stove"), a *constraint* what must hold besides the steps ("without mov
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -194,6 +194,10 @@ class Plan:
                 yield from _nested(constraint.subject)
                 yield from _nested(constraint.landmark)
 
+    def mapped(self, change: Callable[[Reference], Reference]) -> Plan:
+        """The plan with every reference changed, those inside others first."""
+        return Plan(steps=tuple(_mapped_step(step, change) for step in self.steps))
+
     def to_json(self) -> str:
         """The plan as compact JSON with sorted keys; absent parts are left out."""
         return json.dumps(_compact(self), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
@@ -221,6 +225,31 @@ def _nested(reference: Reference | None) -> Iterator[Reference]:
     for claim in reference.claims:
         for landmark in claim.landmarks:
             yield from _nested(landmark)
+
+
+def _mapped_step(step: Step, change: Callable[[Reference], Reference]) -> Step:
+    constraints = (
+        replace(one, subject=_mapped(one.subject, change), landmark=_mapped_if_any(one.landmark, change))
+        for one in step.constraints
+    )
+    return replace(
+        step,
+        object=_mapped(step.object, change),
+        destination=_mapped_if_any(step.destination, change),
+        constraints=tuple(constraints),
+    )
+
+
+def _mapped(reference: Reference, change: Callable[[Reference], Reference]) -> Reference:
+    claims = tuple(
+        replace(claim, landmarks=tuple(_mapped(landmark, change) for landmark in claim.landmarks))
+        for claim in reference.claims
+    )
+    return change(replace(reference, of=_mapped_if_any(reference.of, change), claims=claims))
+
+
+def _mapped_if_any(reference: Reference | None, change: Callable[[Reference], Reference]) -> Reference | None:
+    return None if reference is None else _mapped(reference, change)
 
 
 def _compact(value: Any) -> Any:

@@ -71,6 +71,13 @@ class VisualProbe(StrEnum):
     V4 = "V4"
 
 
+class VisualNoise(StrEnum):
+    """Kind of the noise that V4 adds to pictures."""
+
+    GAUSSIAN = "gaussian"
+    SALT_PEPPER = "salt_pepper"
+
+
 class Arm(StrEnum):
     """Which side of a pair a rollout is: the base task's own instruction, or a conflict case's."""
 

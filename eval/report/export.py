@@ -16,6 +16,7 @@ from .panels import NamedPlot, failure_distributions, family_panels, level_panel
 from .picture import outcome_panels
 from .plots import persistence_curve
 from .png import write_png
+from .probe_panels import probe_panels
 from .svg import drawing, style
 
 
@@ -84,4 +85,5 @@ def figures(scores: Scores) -> list[NamedPlot]:
         *family_panels(scores),
         *level_panels(scores),
         *prompt_panels(scores),
+        *probe_panels(scores),
     ]

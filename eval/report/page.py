@@ -6,14 +6,16 @@ import json
 import math
 import os
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ..aggregation import base_task_clusters
-from ..all_tables import p_value, signed, text_table
+from ..all_tables import PROBE_EFFECT, SYMBOLS, p_value, probe_text, signed, text_table
 from ..comparisons import PERSISTENCE_LEVELS
 from ..measures import MEASURES, Measure
 from ..pairs import Refusal
@@ -34,6 +36,7 @@ from .plots import (
     persistence_map,
     picture_note,
 )
+from .probe_panels import AXES, DRAWN, probe_panels
 from .svg import Style, style
 
 FOLDER = Path(__file__).parent
@@ -42,6 +45,9 @@ FURTHER = ("supplementary", "other-things", "noise-floor", "behaviour", "behavio
 """Tables that are shown where the supplementary measures were taken."""
 
 SHOWN_REFUSALS = 20
+
+PROBE_CHANGES = ("PCSR", "RGSR", "selectivity", "TAR", "Early20_TS")
+"""What of a probe's effect is shown at once; the rest is in the table of all."""
 
 PAIR_FIELDS = (
     "policy",
@@ -95,6 +101,16 @@ class PairView:
     norms: Markup
     values: tuple[tuple[str, str], ...]
     videos: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeChange:
+    """What one probe changes of one policy; ``cells`` are rows of the effect with their numbers as text."""
+
+    policy: str
+    condition: str
+    cells: tuple[dict[str, Any], ...]
+    n: int
 
 
 def write_report(
@@ -153,7 +169,12 @@ def render_report(scores: Scores, rollouts: RolloutSet | Path | str, *, videos: 
         prompts=[(panel.caption, panel.plot.render()) for panel in prompt_panels(scores)],
         further=[text_table(scores, name) for name in FURTHER] if scores.has_supplementary else [],
         few_base_tasks=_few_base_tasks(scores),
-        prompt_effect=_prompt_effect(scores),
+        prompt_effect=[_shown(row) for row in scores.prompt_effect().to_pylist()],
+        probes=[(panel.caption, panel.plot.render()) for panel in probe_panels(scores)],
+        probe_lines={SYMBOLS[name]: drawn for name, drawn in DRAWN.items()},
+        probe_views=[views[by] for by in AXES if len({row.group for row in views[by].rows}) > 1],
+        probe_changes=_probe_changes(scores.probe_effect()),
+        probe_table=text_table(scores, PROBE_EFFECT),
         outcome_tests=scores.outcome_tests().to_pylist(),
         abstention=scores.abstention().to_pylist(),
         pair=_pair_view(scores, rollouts, videos),
@@ -252,15 +273,27 @@ def _few_base_tasks(scores: Scores) -> list[tuple[str, int]]:
     return [(policy, count) for policy, count in counts if count < FEW_CLUSTERS]
 
 
-def _prompt_effect(scores: Scores) -> list[dict[str, Any]]:
-    symbols = {measure.name: measure.symbol for measure in MEASURES}
-    return [
+def _shown(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of an effect with its numbers as text."""
+    return (
         row
-        | {"symbol": symbols.get(row["measure"], row["measure"]), "difference": signed(row["difference"])}
+        | {"symbol": SYMBOLS.get(row["measure"], row["measure"]), "difference": signed(row["difference"])}
         | {"low": signed(row["difference_lo"]), "high": signed(row["difference_hi"])}
         | {"p": p_value(row["p"]), "q": p_value(row["q"])}
-        for row in scores.prompt_effect().to_pylist()
-    ]
+    )
+
+
+def _probe_changes(effect: pa.Table) -> list[ProbeChange]:
+    """The effect of each probe in one line, for the measures that tell collapse from care."""
+    changes = []
+    for key, rows in groupby(effect.to_pylist(), lambda row: (row["policy"], row["prompt"], probe_text(row))):
+        policy, *condition = key
+        cells = {row["measure"]: _shown(row) for row in rows}
+        chosen = tuple(cells[name] for name in PROBE_CHANGES)
+        changes.append(
+            ProbeChange(policy=policy, condition=" ".join(condition), cells=chosen, n=cells["selectivity"]["n"])
+        )
+    return changes
 
 
 def _pair_view(scores: Scores, rollouts: RolloutSet | Path | str, videos: Path | None) -> PairView | None:

@@ -18,7 +18,7 @@ from conflictvla.eval.behaviour import (
     median_absolute_deviation,
 )
 from conflictvla.eval.trajectories import TRAJECTORY_COLUMNS
-from conflictvla.toolkit.records import Arm, Family, Prompt
+from conflictvla.toolkit.records import Arm, Family, Prompt, VisualProbe
 
 
 def rollouts(
@@ -31,10 +31,12 @@ def rollouts(
     family: Family | None = None,
     failures: int = 0,
     policy: str = "persist",
+    visual_probe: VisualProbe = VisualProbe.V0,
 ) -> list[dict[str, Any]]:
     """Successful rollouts with these durations, all other metrics 1, and failures that last for 99 s."""
     shared = {"policy": policy, "prompt": prompt, "arm": arm, "suite": suite, "base_task": task, "seed": 0}
     shared |= {"init_state": 0, "family": family, "level": None if family is None else "L1"}
+    shared |= {"language_probe": "W0", "visual_probe": visual_probe}
     shared |= dict.fromkeys(METRIC_NAMES, 1.0)
     good = [{**shared, "success": True, "duration_s": value} for value in values]
     return good + [{**shared, "success": False, "duration_s": 99.0}] * failures
@@ -64,6 +66,15 @@ def test_change_of_a_base_task_by_hand() -> None:
         assert (row["baseline_mad"], row["mad"], row["mad_change"]) == (2.0, 1.0, -0.5)
         assert (row["n_baseline"], row["n"]) == (4, 3)
         assert row["p"] == pytest.approx(stats.mannwhitneyu([2, 4, 6, 8], [5, 6, 10]).pvalue)
+
+
+def test_a_probe_is_a_condition_of_its_own_and_no_part_of_the_others() -> None:
+    probed = rollouts([3, 3], visual_probe=VisualProbe.V3) + conflict([9.0, 9.0], visual_probe=VisualProbe.V3)
+    found = behaviour_by_task(table(rollouts([2, 2]), conflict([4.0, 4.0]), probed))
+    assert duration(found, condition="V3")["change"] == pytest.approx(0.5)
+    assert duration(found, condition="V3")["kind"] == "visual_probe"
+    assert duration(found, condition="conflict")["change"] == pytest.approx(1.0)
+    assert set(found["condition"].to_pylist()) == {"conflict", "spatial", "L1", "V3"}
 
 
 def test_a_suite_has_the_median_of_its_base_tasks() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -34,3 +36,11 @@ def test_a_class_that_an_installed_package_offers_is_found_by_name() -> None:
 def test_what_nobody_offers_is_refused_with_all_the_ways_to_name_a_policy() -> None:
     with pytest.raises(NotFoundError, match=r"no policy 'persits': did you mean 'persist'.* lerobot:.*module:Class"):
         load_policy("persits")
+
+
+def test_a_class_in_the_working_directory_is_found_by_the_installed_command(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("class Mine:\n    pass\n")
+    command = [str(Path(sys.executable).with_name("conflictvla")), "probe", "--policy", "mine:Mine"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "Mine needs the attribute info and the methods reset and act" in done.stderr

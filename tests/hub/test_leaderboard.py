@@ -202,6 +202,14 @@ def test_a_space_starts_and_shows_its_results(board: Path, tmp_path: Path) -> No
         space.wait()
 
 
+def test_a_space_gets_the_package_from_where_it_is_told(tmp_path: Path) -> None:
+    wanted = "conflictvla[serve] @ git+https://host/owner/conflictvla@0123abc"
+    for folder, options in (("released", ()), ("early", ("--package", wanted))):
+        conflictvla("leaderboard", "--data", "hf://keepers/results", "--space", tmp_path / folder, *options)
+    assert (tmp_path / "released/requirements.txt").read_text().startswith("conflictvla[serve]==")
+    assert (tmp_path / "early/requirements.txt").read_text() == f"{wanted}\n"
+
+
 def test_wrong_use_is_one_line(tmp_path: Path) -> None:
     done = conflictvla("leaderboard", "--data", tmp_path)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)

@@ -21,6 +21,8 @@ from conflictvla.eval.submission_checks import check_rollouts
 from conflictvla.eval.verify import verify_submission
 from conflictvla.toolkit.errors import DatasetError, InvalidInputError
 from conflictvla.toolkit.prompts import prompt_sha256
+from conflictvla.toolkit.records import VisualProbe
+from conflictvla.toolkit.visual_settings import VisualSettings, draw_visual_settings, visual_settings_json
 
 from .recorded import SCENES, honest, release, with_episode, write
 
@@ -108,6 +110,24 @@ def states_edited_with_their_frames(r: list[Rollout]) -> list[Rollout]:
     states = r[REFERENCE].sim_states[np.r_[rows, -1]]
     same = replace(r[REFERENCE], frames=frames, sim_states=states)
     return [same, *(relabelled(same, other) for other in r[FIRST:3])]
+
+
+@forgery("replay")
+def a_thing_pushed_a_little_each_step(r: list[Rollout]) -> list[Rollout]:
+    """No step is off by more than a tenth of what rounding can do, but all of them go the same way."""
+    held = r[HELD_STILL]
+    scene = SCENES.scene(held.episode.suite, held.episode.base_task)
+    slot = next(k for k, name in enumerate(held.episode.objects) if name not in held.episode.targets)
+    joint = scene.model.body_jntadr[scene.libero.obj_body_id[held.episode.objects[slot]]]
+    pushed_m = np.minimum(np.arange(len(held.sim_states)) * 2e-4, 0.05)
+    states = held.sim_states.copy()
+    states[:, 1 + scene.model.jnt_qposadr[joint]] += pushed_m
+    places = held.frames["observation.object_pos_m"].copy()
+    places[:, 3 * slot] += pushed_m[:-1].astype(np.float32)
+    final = np.array(held.episode.final_object_pos_m)
+    final[3 * slot] += pushed_m[-1]
+    moved = with_frames(replace(held, sim_states=states), observation__object_pos_m=places)
+    return [*r[:HELD_STILL], with_episode(moved, final_object_pos_m=tuple(final.tolist()))]
 
 
 @forgery("states")
@@ -271,6 +291,41 @@ def no_states_of_some_steps(r: list[Rollout]) -> list[Rollout]:
     return [*r[:HELD_STILL], replace(r[HELD_STILL], sim_states=r[HELD_STILL].sim_states[::2])]
 
 
+def seen_under(r: list[Rollout], probe: VisualProbe, materials: Sequence[str] = ()) -> list[Rollout]:
+    """The rollouts as if run under a visual probe, in a scene with these materials."""
+    made = []
+    for rollout in r:
+        e = rollout.episode
+        visual = draw_visual_settings(
+            probe, materials, task_id=f"{e.suite}/{e.base_task}", init_state=e.init_state, seed=e.seed
+        )
+        name = f"{e.rollout_id}/{probe}"
+        said = visual_settings_json(visual)
+        made.append(with_episode(rollout, rollout_id=name, visual_probe=probe, visual_settings=said))
+    return made
+
+
+@forgery("pictures")
+def a_milder_light_than_was_drawn(r: list[Rollout]) -> list[Rollout]:
+    mild = visual_settings_json(VisualSettings(brightness=1.01))
+    return [with_episode(x, visual_settings=mild) for x in seen_under(r, VisualProbe.V1)]
+
+
+@forgery("pictures")
+def settings_that_are_no_settings(r: list[Rollout]) -> list[Rollout]:
+    return [with_episode(x, visual_settings="[]") for x in r]
+
+
+@forgery("states")
+def colours_of_nothing_that_is_there(r: list[Rollout]) -> list[Rollout]:
+    return seen_under(r, VisualProbe.V2, ["somewhere_else"])
+
+
+@forgery("complete")
+def one_rollout_under_a_probe_left_out(r: list[Rollout]) -> list[Rollout]:
+    return [*r, *seen_under(r, VisualProbe.V1)[:-1]]
+
+
 def caught(folder: Path, rollouts: Sequence[Rollout], tolerance: float = 0.0) -> set[str]:
     """The checks that object, in the order in which they come: what the records tell, the states, the replay."""
     write(folder, rollouts)
@@ -325,6 +380,7 @@ def test_results_that_the_trajectories_do_not_give_are_caught(tmp_path: Path) ->
 
 
 NOT_CATCHABLE = {
+    "plain pictures shown in place of perturbed ones": lambda r: [*r, *seen_under(r, VisualProbe.V1)],
     "the best of several complete runs": lambda r: [
         with_episode(x, seed=9, rollout_id=x.episode.rollout_id.replace("seed0", "seed9")) for x in r
     ],

@@ -172,10 +172,10 @@ def test_shipped_instruction_shows_no_template_seams(case: Instance) -> None:
 
 
 def test_same_plan_always_gives_the_same_words() -> None:
-    from conflictvla.builders.tasks import _wording
+    from conflictvla.builders.tasks import wording_of
 
     for case in CASES:
-        assert render(Plan.from_json(case.plan), _wording(case.plan)) == case.instruction
+        assert render(Plan.from_json(case.plan), wording_of(case)) == case.instruction
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InvalidInputError, NotFoundError, choices
+from ..visual_settings import VisualSettings
+from .appearance import perturb_drawing
+from .photometry import add_noise, adjust_light
 from .scene import Scene
 
 Image = npt.NDArray[np.uint8]
@@ -49,8 +52,13 @@ class Camera:
         self._options = mujoco.MjvOption()
         self._options.geomgroup[COLLISION_GROUP] = 0
 
-    def image(self, camera: str) -> Image:
+    def image(self, camera: str, settings: VisualSettings | None = None, step: int = 0) -> Image:
         """The scene now, upright, shape (size, size, 3).
+
+        Args:
+            camera: One of the scene's cameras.
+            settings: How a visual probe perturbs it; None for the scene as it is.
+            step: How many actions were executed before, which the noise of V4 is drawn for.
 
         Raises:
             NotFoundError: The scene has no such camera.
@@ -59,12 +67,17 @@ class Camera:
             raise NotFoundError(f"no camera '{camera}': {choices(camera, list(CAMERAS))}")
         self._scene.update_appearance()
         self._renderer.update_scene(self._scene.data, camera, scene_option=self._options)
-        return np.array(self._renderer.render())
+        if settings is None:
+            return np.array(self._renderer.render())
+        perturb_drawing(self._renderer.scene, self._scene, camera, settings)
+        return add_noise(adjust_light(self._renderer.render(), settings), settings, camera, step)
 
-    def image_of(self, physics: npt.NDArray[np.float64], camera: str) -> Image:
+    def image_of(
+        self, physics: npt.NDArray[np.float64], camera: str, settings: VisualSettings | None = None, step: int = 0
+    ) -> Image:
         """A recorded physics state (``SceneState.physics``) as a picture; the scene is left in that state."""
         self._scene.show(physics)
-        return self.image(camera)
+        return self.image(camera, settings, step)
 
     def close(self) -> None:
         """Free the GL context."""
