@@ -148,6 +148,10 @@ def _read_file(file: Path, layout: Layout) -> pa.Table:
     recorded = [name for name in wanted if name not in layout.constants and name not in absent]
     theirs = [layout.columns.get(name, name) for name in recorded]
     table = _read_json_lines(file, theirs) if parquet is None else read_columns(file, parquet, theirs)
+    try:
+        table.validate(full=True)  # Arrow reads strings that are not UTF-8 as they are
+    except pa.ArrowInvalid as error:
+        raise DatasetError(f"{file}: damaged ({error}): copy it again or record again") from error
     table = table.rename_columns(recorded)
     columns = []
     for name, kind in wanted.items():

@@ -198,12 +198,12 @@ def _plain(value: Any) -> Any:
 def outcome(kind: Kind, before: str) -> str:
     """Whether a copy is refused, or read as what the file said before, or as something else; or how it goes wrong."""
     try:
-        found = kind.read()
+        same = content_of(kind.read()) == before
     except ConflictVLAError as error:
         return "several lines" if "\n" in str(error) else "refused"
     except Exception as error:
         return f"raised {type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}"
-    return "read as before" if content_of(found) == before else "read otherwise"
+    return "read as before" if same else "read otherwise"
 
 
 def main(name: str, first: int, count: int, folder: Path) -> None:

@@ -1,7 +1,7 @@
 """Damaged files: each is read as what it says or refused in one line, not with a traceback.
 
-Arrow itself does not withstand everything: single ones of some thousand damaged files of simulator states end the
-process. A submission's files are therefore read in another process first, and releases carry checksums.
+Arrow promises nothing for such files, and may end the process. A submission's files are therefore read in another
+process first, and releases carry checksums.
 """
 
 from __future__ import annotations
