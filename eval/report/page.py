@@ -41,8 +41,8 @@ from .svg import Style, style
 
 FOLDER = Path(__file__).parent
 
-FURTHER = ("supplementary", "other-things", "noise-floor", "behaviour", "behaviour-correlation")
-"""Tables that are shown where the supplementary measures were taken."""
+FURTHER = ("cost", "supplementary", "other-things", "noise-floor", "behaviour", "behaviour-correlation")
+"""Tables that are shown where the supplementary measures were taken, as they are for every report."""
 
 SHOWN_REFUSALS = 20
 
