@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from .cli_policies import PolicyOption, PresetOption, named_policy, presets, probe, serve_policy
+from .cli_policies import PolicyOption, PresetOption, named_policy, presets, probe, serve_policy, train_example
 from .cli_progress import (
     ERR,
     FOUND_SOMETHING_WRONG,
@@ -38,7 +38,7 @@ app = typer.Typer(
     add_completion=False,
 )
 app.add_typer(suites_app, name="suites")
-for command in (probe, presets, serve_policy, cost):
+for command in (probe, presets, serve_policy, train_example, cost):
     app.command()(command)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
@@ -218,7 +218,7 @@ def score(
     rollouts: RolloutsArgument,
     out: Annotated[Path | None, typer.Option(help="File for the scores as JSON.")] = None,
     by: Annotated[
-        str, typer.Option(help="Table: overall, family, level, suite, prompt, cost, visual_probe, ...")
+        str, typer.Option(help="Table: overall, family, level, suite, prompt, visual_probe, cost, ...")
     ] = "overall",
     supplementary: Annotated[bool, typer.Option("--supplementary", help="Also supplementary and behaviour.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="List all defects and refusals; exit 2 if any.")] = False,

@@ -1,9 +1,10 @@
-"""Commands about policies: probe one before GPU hours are spent, serve one to others, list the presets."""
+"""Commands about policies: probe one before GPU hours are spent, serve one, list the presets, train the example."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,7 +16,8 @@ from .cli_progress import ERR, FOUND_SOMETHING_WRONG, OUT, progress_bar
 PolicyOption = Annotated[
     str,
     typer.Option(
-        help="A scripted agent, lerobot:PATH_OR_HUB_ID, openpi://HOST:PORT, vla-eval://HOST:PORT, or module:Class."
+        help="A scripted agent, learned, lerobot:PATH_OR_HUB_ID, openpi://HOST:PORT, vla-eval://HOST:PORT, or "
+        "module:Class."
     ),
 ]
 PresetOption = Annotated[
@@ -107,3 +109,27 @@ def presets(
         OUT.print(f"{key:>14}  {escape(str(value))}", highlight=False, soft_wrap=True)
         if source:
             OUT.print(f"{'':>14}  [dim]{escape(source)}[/]", highlight=False, soft_wrap=True)
+
+
+def train_example(
+    out: Annotated[Path, typer.Option(help="Folder; its demonstrations are recorded once and used again.")],
+    masked: Annotated[bool, typer.Option("--masked", help="Mask every prompt: the language-blind twin.")] = False,
+    steps: Annotated[int | None, typer.Option(help="Gradient steps; default: as many as the shipped one took.")] = None,
+) -> None:
+    """Train the learned example anew: record scripted demonstrations of libero_goal, then clone them.
+
+    Run it with  conflictvla run --policy learned:OUT/checkpoint.
+    """
+    from .eval.policies.learned.recipe import STEPS, demonstration_count, record_example
+    from .eval.policies.learned.recipe import train_example as train
+
+    folder = out / ("checkpoint_masked" if masked else "checkpoint")
+    with progress_bar("demonstrations", demonstration_count()) as advance:
+        demonstrations = record_example(out / "demonstrations", advance)
+    with progress_bar("hundreds of steps", (steps or STEPS) // 100) as advance:
+        train(demonstrations, folder, language=not masked, steps=steps or STEPS, progress=advance)
+    OUT.print(
+        f"{escape(str(folder))}  from {sum(len(each.lengths) for each in demonstrations)} demonstrations",
+        highlight=False,
+        soft_wrap=True,
+    )

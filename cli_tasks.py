@@ -13,7 +13,7 @@ from rich.table import Table
 from .cli_pictures import pictures
 from .cli_progress import ERR, FOUND_SOMETHING_WRONG, OUT, new_folder_for, progress_bar
 from .toolkit.errors import InvalidInputError
-from .toolkit.records import SUITES, Arm, Family, Level, Prompt
+from .toolkit.records import SUITES, Arm, Family, LanguageProbe, Level, Prompt
 
 if TYPE_CHECKING:
     from .toolkit.records import Instance
@@ -73,11 +73,13 @@ def tasks_show(
     picture: Annotated[Path | None, typer.Option(help="Write a picture of the scene at the start, as PNG.")] = None,
     tasks: TasksOption = None,
 ) -> None:
-    """Show one case: its instruction, what it presupposes, and the evidence against it."""
+    """Show one case: its instruction, in other words too, what it presupposes, and the evidence against it."""
     from .builders.tasks_dataset import load_instances
     from .eval.selection import find_case
 
-    case = find_case(load_instances(tasks), case_id)
+    everything = load_instances(tasks, _all_probes(tasks))
+    case = find_case(everything, case_id)
+    probes = [i for i in everything if (i.case_id, i.prompt) == (case.case_id, case.prompt)][1:]
     OUT.print(f"[bold]{escape(case.instruction)}[/]", highlight=False, soft_wrap=True)
     for name, value in (
         ("case", case.case_id),
@@ -86,6 +88,7 @@ def tasks_show(
         ("family, level", f"{case.family}, {case.level}"),
         ("operator", case.operator),
         ("targets", ", ".join(case.targets)),
+        *((probe.language_probe, probe.instruction) for probe in probes),
     ):
         OUT.print(f"{name:>14}  {escape(str(value))}", highlight=False, soft_wrap=True)
     for factor in case.factors:
@@ -209,7 +212,7 @@ def tasks_review(
     found = [i for i in load_instances(tasks) if i.arm is Arm.CONFLICT and i.prompt is Prompt.P0]
     if read is not None:
         try:
-            text = read.read_text(encoding="utf-8")
+            text = read.read_bytes()
         except OSError as error:
             raise InvalidInputError(f"{read}: cannot be read ({error.strerror})") from error
         contents = {str(i.case_id): reviewed_content(i.instruction, i.factors) for i in found}
@@ -225,6 +228,13 @@ def tasks_review(
         OUT.print(f"{escape(str(out))}  {len(chosen)} cases; open it in a browser", highlight=False, soft_wrap=True)
 
 
+def _all_probes(tasks: Path | None) -> tuple[LanguageProbe, ...]:
+    """The language probes that a release has."""
+    from .builders.tasks_dataset import has_probes
+
+    return tuple(LanguageProbe) if has_probes(tasks) else (LanguageProbe.W0,)
+
+
 def tasks_check(
     tasks: TasksOption = None,
     init_states: Annotated[int, typer.Option(help="How many initial states to check in, from 0.")] = 50,
@@ -233,7 +243,7 @@ def tasks_check(
     from .builders.task_check import check_release
     from .builders.tasks_dataset import load_instances
 
-    instances = load_instances(tasks)
+    instances = load_instances(tasks, _all_probes(tasks))
     base_task_count = len({(instance.suite, instance.base_task) for instance in instances})
     with progress_bar("base tasks", base_task_count) as advance:
         problems = check_release(instances, init_states, advance)

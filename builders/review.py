@@ -75,10 +75,10 @@ def read_ledger(file: Path | None = None) -> tuple[ReviewEntry, ...]:
     file = file or ledger_file()
     if not file.is_file():
         return ()
-    return parse_entries(file.read_text(encoding="utf-8"), str(file))
+    return parse_entries(file.read_bytes(), str(file))
 
 
-def parse_entries(text: str, name: str) -> tuple[ReviewEntry, ...]:
+def parse_entries(text: str | bytes, name: str) -> tuple[ReviewEntry, ...]:
     """Entries from the text of a ledger or of what a review sheet exports.
 
     Raises:
@@ -91,7 +91,7 @@ def parse_entries(text: str, name: str) -> tuple[ReviewEntry, ...]:
             if made.stage not in STAGES:
                 raise ValueError(f"entry {number} has stage {made.stage}, not 1 or 2")
             entries.append(made)
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise DatasetError(f"{name}: is no list of review verdicts ({error}); export it from the sheet anew") from error
     return tuple(entries)
 

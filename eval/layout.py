@@ -159,7 +159,7 @@ def _manifest(folder: Path) -> Layout:
 def _object(file: Path) -> dict[str, Any]:
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DatasetError(f"{file}: unreadable ({error}): copy it again or record again") from error
     if not isinstance(content, dict):
         raise DatasetError(f"{file}: unreadable (not a JSON object): copy it again or record again")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..builders.hub_release import Release, plan_release
 from ..builders.rollout_schema import ADDED_FEATURES, FRAME_FEATURES
-from ..builders.tasks_dataset import CONFIGS, load_tasks
+from ..builders.tasks_dataset import CONFIGS, PROBES, has_probes, load_tasks
 from ..toolkit.errors import DatasetError, InvalidInputError
 from .all_tables import markdown, quoted, text_table
 from .rollouts import read_rollouts
@@ -49,9 +49,11 @@ def plan_publication(folder: Path, *, repo_id: str, version: str) -> Release:
 
 
 def _tasks_card(folder: Path, version: str) -> str:
-    for config in CONFIGS:
+    """A release has the version of its probes, which came last; its cases keep that of the release they came with."""
+    newest = (PROBES,) if has_probes(folder) else CONFIGS
+    for config in (*CONFIGS, *newest):
         versions = set(load_tasks(config, folder)["tasks_version"])
-        if versions != {version}:
+        if len(versions) != 1 or (config in newest and versions != {version}):
             raise InvalidInputError(
                 f"{folder}: {config} are tasks {', '.join(sorted(versions))}, not --version {version}: give the "
                 "version that they were built as"
@@ -59,7 +61,10 @@ def _tasks_card(folder: Path, version: str) -> str:
     card = folder / "README.md"
     if not card.is_file():
         raise DatasetError(f"{card}: is missing; build the tasks again with  conflictvla tasks build")
-    return card.read_text(encoding="utf-8")
+    try:
+        return card.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise DatasetError(f"{card}: is not UTF-8; build the tasks again with  conflictvla tasks build") from error
 
 
 def _rollouts_card(folder: Path, repo_id: str, version: str) -> str:

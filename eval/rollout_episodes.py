@@ -148,6 +148,10 @@ def _read_file(file: Path, layout: Layout) -> pa.Table:
     recorded = [name for name in wanted if name not in layout.constants and name not in absent]
     theirs = [layout.columns.get(name, name) for name in recorded]
     table = _read_json_lines(file, theirs) if parquet is None else read_columns(file, parquet, theirs)
+    try:
+        table.validate(full=True)  # Arrow reads strings that are not UTF-8 as they are
+    except pa.ArrowInvalid as error:
+        raise DatasetError(f"{file}: damaged ({error}): copy it again or record again") from error
     table = table.rename_columns(recorded)
     columns = []
     for name, kind in wanted.items():
@@ -169,7 +173,7 @@ def _json_names(file: Path) -> set[str]:
     try:
         with file.open(encoding="utf-8") as lines:
             return set(json.loads(lines.readline()))
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, RecursionError):
         return set()  # reading the lines says what is wrong with them
 
 
@@ -183,7 +187,7 @@ def _read_json_lines(file: Path, names: list[str]) -> pa.Table:
                     raise DatasetError(f"{file}: line {number}: field '{name}' is missing: write this episode again")
             rows.append({name: row[name] for name in names})
         return pa.table({name: [row[name] for row in rows] for name in names})
-    except (OSError, ValueError, TypeError, pa.ArrowException) as error:
+    except (OSError, ValueError, TypeError, RecursionError, pa.ArrowException) as error:
         if isinstance(error, DatasetError):
             raise
         raise DatasetError(f"{file}: not one JSON object a line ({error}): write it again") from error

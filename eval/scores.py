@@ -98,13 +98,13 @@ class Scores:
         """P1 - P0 of each measure, and selectivity, with tests; see ``comparisons.prompt_effect``."""
         return self._once("prompt_effect", lambda: prompt_effect(self.pairs))
 
-    def costs(self) -> pa.Table:
-        """What acting costs, in all and by family, level and suite; see ``costs.cost_table``."""
-        return self._once("costs", lambda: cost_table(self.pairs))
-
     def probe_effect(self) -> pa.Table:
         """What each probe changes of each measure, and selectivity, with tests; see ``probe_effects.probe_effect``."""
         return self._once("probe_effect", lambda: probe_effect(self.pairs, self.probed))
+
+    def costs(self) -> pa.Table:
+        """What acting costs, in all and by family, level and suite; see ``costs.cost_table``."""
+        return self._once("costs", lambda: cost_table(self.pairs))
 
     def abstention(self) -> pa.Table:
         """Share of rollouts that stop for good; see ``comparisons.abstention``."""

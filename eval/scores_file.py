@@ -93,7 +93,7 @@ def read_scores(path: Path | str) -> Scores:
             trajectories=None if trajectories is None else _table(trajectories, TRAJECTORY_COLUMNS),
             left_out=tuple(Defect(**defect) for defect in content["left_out"]),
         )
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, pa.ArrowException) as error:
         if isinstance(error, DatasetError):
             raise
         raise DatasetError(f"{path}: not a scores file ({error}): write it with `conflictvla score`") from error

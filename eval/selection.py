@@ -36,13 +36,15 @@ def select_conflicts(
 
 
 def find_case(instances: Sequence[Instance], case_id: str) -> Instance:
-    """The one case (as its P0 instance) whose id is, or begins with, what was given.
+    """The one case (as its P0 and W0 instance) whose id is, or begins with, what was given.
 
     Raises:
         NotFoundError: There is none.
         InvalidInputError: There are several.
     """
-    conflicts = [i for i in instances if i.arm is Arm.CONFLICT and i.prompt is Prompt.P0]
+    conflicts = [
+        i for i in instances if (i.arm, i.prompt, i.language_probe) == (Arm.CONFLICT, Prompt.P0, LanguageProbe.W0)
+    ]
     found = [i for i in conflicts if i.case_id == case_id]
     found = found or [i for i in conflicts if str(i.case_id).startswith(case_id)]
     if not found:

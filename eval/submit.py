@@ -17,6 +17,7 @@ from .rollouts import find_dataset, read_rollouts
 from .scores import Scores, score_rollouts
 from .sources import HUB, hub_address, local_folder
 from .submission_checks import Finding, check_rollouts, expected_pairs
+from .trial_reading import try_reading
 
 LEADERBOARD = "conflictvla/results"
 """Data set on the Hub that the leaderboard shows."""
@@ -61,13 +62,14 @@ def open_source(address: str | Path) -> Source:
         address: A folder with one data set, or ``hf://OWNER/NAME@REVISION``.
 
     Raises:
-        DatasetError: They exceed the limits, or cannot be fetched.
+        DatasetError: They exceed the limits, cannot be fetched, or end the process that reads them.
         InvalidInputError: The address cannot be used.
         HubError: The Hub refused.
     """
     if not str(address).startswith(HUB):
         dataset = find_dataset(address)
         check_folder(dataset)
+        try_reading(sorted(dataset.rglob("*.parquet")))
         return Source(folder=dataset, repo_id="", commit="")
     repo_id, revision = hub_address(str(address))
     with hub_refusals(repo_id):
@@ -80,6 +82,7 @@ def open_source(address: str | Path) -> Source:
     check_listing(f"hf://{repo_id}", files)
     folder = find_dataset(local_folder(f"{HUB}{repo_id}@{commit}"))
     check_folder(folder)
+    try_reading(sorted(folder.rglob("*.parquet")))
     return Source(folder=folder, repo_id=repo_id, commit=commit)
 
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from .aggregation import PROBES
 from .measures import MEASURES, PROCESS_NAMES, Measure
 from .scores import Scores
 
@@ -102,7 +103,7 @@ def rich_table(scores: Scores, by: str = "overall", *, intervals: bool = True) -
     measures, group = shown_measures(by), group_column(by)
     table = Table(
         title=f"[bold]{TITLES[by]}[/bold] [dim]({_conditions(scores, by)})[/dim]" if by in TITLES else None,
-        caption=_caption(scores, intervals=intervals),
+        caption=_caption(scores, by, intervals=intervals),
         title_justify="left",
         caption_justify="left",
         box=box.SIMPLE_HEAD,
@@ -171,10 +172,11 @@ def _conditions(scores: Scores, by: str) -> str:
     return "percent, " + ", ".join(f"{escape(policy)} {prompt}" for policy, prompt in condition.items())
 
 
-def _caption(scores: Scores, *, intervals: bool) -> str:
+def _caption(scores: Scores, by: str, *, intervals: bool) -> str:
     protocol = scores.provenance.protocol_version
     about = "95% intervals over base tasks" if intervals else "intervals need a wider terminal"
-    text = f"{about}; protocol {protocol}; {scores.pairs.num_rows} pairs scored"
+    pairs = sum(scores.table(by)["n"].to_pylist()) if by in PROBES else scores.pairs.num_rows
+    text = f"{about}; protocol {protocol}; {pairs} pairs scored"
     refused = ", ".join(f"{field} {count}" for field, count in scores.refusals_by_field().items())
     return f"{text}, {len(scores.refusals)} refused ({escape(refused)})" if refused else text
 

@@ -1,6 +1,6 @@
 """The lexicon: words that may stand for the words of an instruction, at distance 1 in WordNet.
 
-``lexicon.json`` is made of ``lexicon_choices.json`` and WordNet's files (``make lexicon``; see ``lexicon.md``). What a
+``lexicon.json`` is made of ``lexicon_choices.json`` and WordNet's files (``make lexicon``, see CONTRIBUTING.md). What a
 substitute can mean in a scene is kept beside it, in the terms of ``vocabulary.json``, so that the premise checker can
 judge an instruction in its new words.
 """

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from .facts import SceneFacts
-from .language import render
+from .language import plural, render
 from .lexicon import Lexicon, Part, Substitute, load_lexicon, widened_vocabulary
 from .plan import Plan, Reference, Relation, Step, Verb
 from .premises import check
@@ -163,16 +163,20 @@ def _stands_out(plan: Plan, wording: int, chosen: Sequence[Substitute]) -> bool:
     """Whether the last substitute is said nowhere else, as another word or a part of one, nor was before the others."""
     *others, last = chosen
     hidden = replace(last, say=STAND_IN)
-    said = rf"\b{re.escape(last.say)}\b"
     sentences = (render(plan, wording, substitutes=[*before, hidden]) for before in ((), others))
-    return not any(re.search(said, sentence) for sentence in sentences)
+    return not any(_is_said(last, sentence) for sentence in sentences)
+
+
+def _is_said(substitute: Substitute, sentence: str) -> bool:
+    forms = "|".join(re.escape(form) for form in (substitute.say, plural(substitute.say)))
+    return re.search(rf"\b(?:{forms})\b", sentence) is not None
 
 
 def substitutes_said(plan: Plan, wording: int, instruction: str) -> tuple[Substitute, ...] | None:
     """The substitutes that the plan's words were said with, or None where none make it this instruction."""
     entries = load_lexicon()
     options = [
-        (None, *(s for s in entries.of(slot.part, slot.word) if re.search(rf"\b{re.escape(s.say)}\b", instruction)))
+        (None, *(s for s in entries.of(slot.part, slot.word) if _is_said(s, instruction)))
         for slot in slots(plan, wording, entries)
     ]
     for combination in itertools.product(*options):

@@ -1,7 +1,7 @@
 """WordNet 3.0's own files: senses, and the words at distance 1 of one.
 
-Read only when the lexicon is rebuilt: ``make lexicon WORDNET=DIR``, see ``lexicon.md``. The format is that of WordNet's
-manual page ``wndb(5WN)``.
+Read only when the lexicon is rebuilt: ``make lexicon WORDNET=DIR``, see CONTRIBUTING.md. The format is that of
+WordNet's manual page ``wndb(5WN)``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .errors import InvalidInputError, NotFoundError
+from .errors import ConflictVLAError, InvalidInputError, NotFoundError
 
 FILES = {"n": "data.noun", "v": "data.verb", "a": "data.adj", "r": "data.adv"}
 VERSION = "WordNet 3.0"
@@ -59,7 +59,7 @@ class WordNet:
                 self._data[part] = (folder / name).read_bytes()
             except OSError as error:
                 raise NotFoundError(
-                    f"{folder / name}: cannot be read ({error.strerror}); see toolkit/lexicon.md"
+                    f"{folder / name}: cannot be read ({error.strerror}); name {VERSION}'s folder"
                 ) from error
         self.licence = "\n".join(_head(self._data["n"]))
         if VERSION_LINE not in self.licence:
@@ -184,8 +184,10 @@ def _json(value: Any) -> str:
 def main() -> None:
     """Print the lexicon made of the choices beside this file and the WordNet folder named on the command line."""
     choices = json.loads(Path(__file__).with_name("lexicon_choices.json").read_text(encoding="utf-8"))
-    lexicon = build_lexicon(choices, WordNet(Path(sys.argv[1])))
-    sys.stdout.write(as_text(lexicon))
+    try:
+        sys.stdout.write(as_text(build_lexicon(choices, WordNet(Path(sys.argv[1])))))
+    except ConflictVLAError as error:
+        sys.exit(f"error: {error}")
 
 
 if __name__ == "__main__":

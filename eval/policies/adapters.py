@@ -1,4 +1,4 @@
-"""Ways to plug in a policy that is not Python code of the user's own: a checkpoint, or a server."""
+"""Ways to plug in a policy that is not Python code of the user's own: a checkpoint, a server, our learned example."""
 
 from __future__ import annotations
 
@@ -26,12 +26,24 @@ def _vla_eval(spec: PolicySpec) -> Policy:
     return VlaEvalPolicy(spec)
 
 
+def _learned(spec: PolicySpec) -> Policy:
+    from .learned.policy import LearnedPolicy
+
+    return LearnedPolicy(spec)
+
+
 ADAPTERS: dict[str, Callable[[PolicySpec], Policy]] = {
     "lerobot": _lerobot,
     "openpi": _openpi,
     "vla-eval": _vla_eval,
+    "learned": _learned,
 }
 """What makes a policy of a spec, by what stands before the colon; each loads its stack only when it is used."""
+
+
+def is_adapted(text: str) -> bool:
+    """Whether a spec has one of the ``ADAPTERS``' schemes."""
+    return text.partition("?")[0].partition(":")[0] in ADAPTERS
 
 
 def load_adapter(text: str) -> Policy:

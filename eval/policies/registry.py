@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from ...toolkit.errors import InvalidInputError, NotFoundError, choices
-from .adapters import ADAPTERS, load_adapter
+from .adapters import is_adapted, load_adapter
 from .policy import Policy
 
 SCRIPTED = ("persist", "refuse", "fail_persist")
@@ -22,16 +22,16 @@ ENTRY_POINTS = "conflictvla.policies"
 def load_policy(spec: str) -> Policy:
     """The policy that a spec names.
 
-    A scripted agent; a checkpoint or server (``lerobot:PATH``, ``openpi://HOST:PORT``, ``vla-eval://HOST:PORT``, each
-    with settings behind a question mark); a class that an installed package offers; or ``module:Class``, also in
-    the working directory.
+    A scripted agent; the learned example (``learned``, or ``learned:PATH``); a checkpoint or server (``lerobot:PATH``,
+    ``openpi://HOST:PORT``, ``vla-eval://HOST:PORT``), these with settings behind a question mark; a class that an
+    installed package offers; or ``module:Class``, also in the working directory.
 
     Raises:
         NotFoundError: No such agent, checkpoint, module, class or setting.
         InvalidInputError: The class is not a policy, or a setting makes no sense.
         PolicyError: No policy server answers.
     """
-    if spec.partition(":")[0] in ADAPTERS:
+    if is_adapted(spec):
         return load_adapter(spec)
     if ":" in spec:
         return _own(spec)
@@ -42,7 +42,7 @@ def load_policy(spec: str) -> Policy:
 
     if spec not in scripted.AGENTS:
         raise NotFoundError(
-            f"no policy '{spec}': {choices(spec, sorted(scripted.AGENTS))}, lerobot:PATH, "
+            f"no policy '{spec}': {choices(spec, sorted(scripted.AGENTS))}, learned, lerobot:PATH, "
             "openpi://HOST:PORT, vla-eval://HOST:PORT, or your own as module:Class"
         )
     return scripted.AGENTS[spec]()

@@ -155,6 +155,7 @@ def insert(scene: Scene, name: str, outward: Array, resting: Callable[[], Array]
         return held.moved(resting() + offset + outward * out_m + [0.0, 0.0, INSERT_RISE_M] - held.position_m)
 
     gripper = OPEN if empty else CLOSED
+    yield from _over(scene, name, take(HOVER_M), OPEN)
     yield from reach(scene, lambda: take(HOVER_M), OPEN)
     yield from reach(scene, lambda: take(0.0), OPEN, speed=TOUCH_SPEED)
     yield from stay(scene, gripper)

@@ -53,3 +53,10 @@ def test_fail_persist_fails_to_the_horizon_on_every_task(task: BaseTask) -> None
     trial = roll_out(scene_of(task), FailPersist(premises_hold=lambda _: False), 0)
     assert not trial.succeeded
     assert len(trial.actions) == task.horizon
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("init_state", [0, 1])
+def test_fail_persist_moves_neither_mug_nor_door_of_the_microwave(init_state: int) -> None:
+    trial = roll_out(scene_of(TASKS[39]), FailPersist(premises_hold=lambda _: False), init_state)
+    assert trial.target_moved_m < 0.001

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from conflictvla.eval.policies.conventions import CHOICES, SETTINGS
+from conflictvla.eval.policies.learned.policy import LANGUAGE
 from conflictvla.eval.policies.lerobot_policy import OWN_SETTINGS
 from conflictvla.eval.policies.presets import PRESETS
 from conflictvla.eval.policies.remote import REMOTE_SETTINGS
@@ -24,4 +25,5 @@ def test_each_preset_has_its_line() -> None:
 def test_every_setting_and_check_is_named() -> None:
     for name in (*SETTINGS, *REMOTE_SETTINGS, *OWN_SETTINGS, *(word for words in CHOICES.values() for word in words)):
         assert re.search(rf"`{name}(=1)?`", PAGE), name
+    assert all(f"language={choice}`" in PAGE for choice in LANGUAGE)
     assert re.findall(r"^\| ([a-z ]+) \| [a-z]", PAGE.split("| check |")[1], re.MULTILINE) == list(CHECKS)

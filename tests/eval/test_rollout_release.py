@@ -12,15 +12,16 @@ import pytest
 import conflictvla
 from conflictvla.builders.rollout_schema import FRAME_FEATURES, SIM_STATES
 from conflictvla.builders.tasks_dataset import load_instances
+from conflictvla.eval.executors import InProcess
 from conflictvla.eval.policies.registry import SCRIPTED
 from conflictvla.eval.replay import replay_rows
 from conflictvla.eval.results import read_results
-from conflictvla.eval.rollout_release import pack, plan_rollouts
+from conflictvla.eval.rollout_release import Plan, build_rollouts, pack, plan_rollouts, render_some
 from conflictvla.eval.rollouts import read_rollouts
 from conflictvla.eval.scores import score
 from conflictvla.toolkit.records import Arm, Family, Level, Prompt
 
-from ..hub.recorded import honest, write
+from ..hub.recorded import honest, release, write
 from .in_process import conflictvla as command
 
 LARGEST_PACKAGED = 3 << 20
@@ -96,3 +97,23 @@ def test_a_packaged_rollout_replays_to_the_last_bit() -> None:
     rollouts = read_rollouts(folder, tuple(FRAME_FEATURES))
     shortest = int(rollouts.lengths.argmin())
     assert replay_rows(folder, rollouts, [shortest])[shortest].difference is None
+
+
+@pytest.mark.slow
+def test_some_rollouts_of_a_release_are_rendered_and_videos_that_are_there_kept(tmp_path: Path) -> None:
+    import av
+
+    build_rollouts(tmp_path, Plan(instances=release()[:2], left_out=()), InProcess())
+    told: list[str] = []
+    files = render_some(tmp_path, 1, told.append)
+    assert [file.parent.name for file in files] == list(SCRIPTED)
+    assert len(told) == len(SCRIPTED)
+    rollouts = read_rollouts(tmp_path / SCRIPTED[0])
+    with av.open(str(files[0])) as video:
+        frames = [frame.to_ndarray(format="rgb24") for frame in video.decode(video=0)]
+    assert len(frames) == rollouts.lengths[rollouts.rows_of(told[:1])[0]] + 1
+    assert frames[0].shape == (256, 256, 3)
+    assert frames[0].std() > 20
+    written = [file.stat().st_mtime_ns for file in files]
+    assert render_some(tmp_path, 1) == files
+    assert [file.stat().st_mtime_ns for file in files] == written

@@ -382,3 +382,11 @@ def test_the_repr_shows_shapes(dataset: Path) -> None:
     assert repr(read_rollouts(dataset)) == (
         "RolloutSet(2 rollouts, 21 frames: action 7, observation.eef_pos_m 3, observation.target_pos_m 12)"
     )
+
+
+def test_text_that_is_not_utf8_is_refused(dataset: Path) -> None:
+    table = pq.read_table(dataset / EPISODES)
+    index = table.column_names.index("instruction")
+    text = pa.array([b"put \xf6"] * table.num_rows, pa.binary()).view(pa.string())
+    write_parquet(dataset / EPISODES, table.set_column(index, "instruction", text))
+    assert "damaged" in refusal(dataset)

@@ -76,7 +76,8 @@ def test_fail_persist_begins_exactly_as_persist_does(name: str) -> None:
 def test_fail_persist_comes_as_near_to_its_target_and_keeps_moving(name: str) -> None:
     for init_state in range(5 if name not in SAMPLE else 2):
         persistent, failed = persisting(name, init_state), failing(name, init_state)
-        np.testing.assert_allclose(failed.distances_m.min(axis=0), persistent.distances_m.min(axis=0), atol=0.015)
+        # Nearer where the drawer that persist opened hangs over what it reaches for.
+        assert (failed.distances_m.min(axis=0) <= persistent.distances_m.min(axis=0) + 0.015).all()
         magnitude = np.linalg.norm(failed.actions[:, :6], axis=1)
         assert magnitude[-100:].mean() > 0.5 * np.linalg.norm(persistent.actions[:, :6], axis=1).mean()
         assert np.all(failed.actions[:, 6] == -1.0)

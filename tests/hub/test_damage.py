@@ -1,112 +1,93 @@
 """Damaged files: each is read as what it says or refused in one line, not with a traceback.
 
-Arrow itself does not withstand everything: of some thousand damaged files of simulator states, single ones end the
-process. Releases carry checksums, which tell damage before anything is read.
+Arrow promises nothing for such files, and may end the process. A submission's files are therefore read in another
+process first, and releases carry checksums.
 """
 
 from __future__ import annotations
 
-import random
-import shutil
-from collections.abc import Callable, Iterator
+import os
+import subprocess
+import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from conflictvla.builders.rollout_schema import FRAME_FEATURES
-from conflictvla.builders.sim_states import read_sim_states
-from conflictvla.builders.tasks_dataset import load_instances, packaged_tasks
-from conflictvla.eval.limits import check_folder
-from conflictvla.eval.results import read_result, read_verification
-from conflictvla.eval.rollouts import read_rollouts
-from conflictvla.eval.sources import packaged_rollouts
+from conflictvla.eval import trial_reading
+from conflictvla.eval.trial_reading import try_reading
 from conflictvla.toolkit.errors import DatasetError
 
-from .made_up_results import write_board
-from .recorded import honest, write
+from ..conftest import REPOSITORY
+from .damage import KINDS, content_of, damaged, outcome
 
-FEW, MANY = 25, 400
-"""Damaged copies of each of the seven files below: in every run, and in the exhaustive one."""
+FEW = 20
+"""Damaged copies of each kind in every run."""
 
+MANY = 10_000 // len(KINDS) + 1
+"""In the exhaustive one: over 10,000 in all."""
 
-def damaged(content: bytes, count: int, seed: int) -> Iterator[bytes]:
-    """Copies with flipped bits, cut ends, holes, repeated or swapped pieces; most of them near the ends."""
-    rng = random.Random(seed)
-    for number in range(count):
-        changed = bytearray(content)
-        for _ in range(rng.choice((1, 1, 2, 8))):
-            near_end = rng.random() < 0.5
-            at = len(changed) - 1 - rng.randrange(min(4000, len(changed))) if near_end else rng.randrange(len(changed))
-            match number % 5:
-                case 0:
-                    changed[at] ^= 1 << rng.randrange(8)
-                case 1:
-                    changed[at] = rng.choice((0, 255, 127, 128))
-                case 2:
-                    del changed[at : at + rng.randrange(1, 40)]
-                case 3:
-                    changed[at:at] = changed[max(0, at - rng.randrange(1, 40)) : at]
-                case _:
-                    del changed[at:]
-            if not changed:
-                changed = bytearray(b"\0")
-        yield bytes(changed)
+READ_COPIES = """
+import sys, types
+tests = types.ModuleType("tests")  # another package of that name may be installed
+tests.__path__ = [sys.argv[1]]
+sys.modules["tests"] = tests
+from pathlib import Path
+from tests.hub.damage import main
+main(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), Path(sys.argv[5]))
+"""
+
+FINE = {"refused", "read as before", "read otherwise"}
 
 
-def survives(file: Path, read: Callable[[], object], count: int) -> int:
-    """Read the file under every damage; returns how many copies were refused."""
-    content, said = file.read_bytes(), []
-    for copy in damaged(content, count, seed=count):
-        file.write_bytes(copy)
-        try:
-            read()
-        except DatasetError as error:
-            said.append(str(error))
-    file.write_bytes(content)
-    assert not [message for message in said if "\n" in message]
-    return len(said)
+@pytest.mark.parametrize("name", KINDS)
+def test_a_damaged_file_is_refused_or_read_and_nothing_else(name: str, tmp_path: Path) -> None:
+    kind = KINDS[name](tmp_path)
+    content, before = kind.file.read_bytes(), content_of(kind.read())
+    found: Counter[str] = Counter()
+    for copy in damaged(content, FEW, seed=FEW):
+        kind.file.write_bytes(copy)
+        found[outcome(kind, before)] += 1
+    assert set(found) <= FINE
+    assert found["refused"] > FEW // 4 or name == "card"
 
 
-Case = tuple[Path, Callable[[], object]]
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KINDS)
+def test_ten_thousand_damaged_files_are_refused_or_read_and_nothing_else(name: str, tmp_path: Path) -> None:
+    found: Counter[str] = Counter()
+    number = 0
+    while number < MANY:
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        command = [sys.executable, "-c", READ_COPIES, str(REPOSITORY / "tests"), name, str(number), str(MANY)]
+        done = subprocess.run([*command, str(folder)], capture_output=True, text=True, check=False)
+        assert done.stdout, done.stderr
+        file, *outcomes = done.stdout.splitlines()
+        found.update(outcomes)
+        number += len(outcomes)
+        if number < MANY:
+            found["ended the process"] += 1
+            with pytest.raises(DatasetError, match="ends the process that reads it"):
+                try_reading([Path(file)])
+            number += 1
+    sys.stdout.write(f"{name}: {dict(found)}\n")
+    assert set(found) <= FINE | ({"ended the process"} if name.endswith("parquet") else set())
 
 
-def results(folder: Path) -> Iterator[Case]:
-    board = write_board(folder / "board", ["a"], verified=["a"])
-    (result,), (mark,) = (board / "results").glob("*"), (board / "verified").glob("*")
-    yield result, lambda: read_result(result)
-    yield mark, lambda: read_verification(mark)
-
-
-def read_checked(folder: Path) -> object:
-    check_folder(folder)
-    return read_rollouts(folder, tuple(FRAME_FEATURES))
-
-
-def frames(folder: Path) -> Iterator[Case]:
-    copy = Path(shutil.copytree(packaged_rollouts() / "refuse", folder / "rollouts"))
-    (file,) = (copy / "data").rglob("*.parquet")
-    yield file, lambda: read_checked(copy)
-
-
-def episodes(folder: Path) -> Iterator[Case]:
-    copy = write(folder / "rollouts", honest()[:3])
-    (file,) = (copy / "meta/episodes").rglob("*.parquet")
-    yield file, lambda: read_checked(copy)
-    (states,) = (copy / "sim_states").rglob("*.parquet")
-    yield states, lambda: read_sim_states(copy, [0, 1, 2])
-    info = copy / "meta/info.json"
-    yield info, lambda: read_rollouts(copy)
-
-
-def tasks(folder: Path) -> Iterator[Case]:
-    copy = Path(shutil.copytree(packaged_tasks(), folder / "tasks"))
-    yield copy / "references/test.parquet", lambda: load_instances(copy)
-
-
-@pytest.mark.parametrize("cases", [results, frames, episodes, tasks])
-@pytest.mark.parametrize("count", [FEW, pytest.param(MANY, marks=pytest.mark.slow)])
-def test_a_damaged_file_is_refused_or_read_and_nothing_else(
-    tmp_path: Path, cases: Callable[[Path], Iterator[Case]], count: int
+def test_a_file_that_is_never_read_to_the_end_is_named_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for file, read in cases(tmp_path):
-        assert survives(file, read, count) > count // 3, file
+    os.mkfifo(tmp_path / "waits.parquet")
+    monkeypatch.setattr(trial_reading, "LONGEST_S", 3)
+    with pytest.raises(DatasetError, match=r"waits\.parquet: reading it takes over 3 s"):
+        try_reading([tmp_path / "waits.parquet"])
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS if name.endswith("JSON")])
+def test_json_that_is_something_else_is_refused(name: str, tmp_path: Path) -> None:
+    kind = KINDS[name](tmp_path)
+    before = content_of(kind.read())
+    for text in (b"[" * 200_000, b'{"a":' * 100_000, b"\xff\xfe\x00", b"", b'"text"', b"7", b'{"provenance": 1}'):
+        kind.file.write_bytes(text)
+        assert outcome(kind, before) == "refused", text[:20]

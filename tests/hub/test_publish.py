@@ -14,7 +14,8 @@ import pytest
 from datasets import load_dataset
 from huggingface_hub import HfApi, hf_hub_download, snapshot_download
 
-from conflictvla.builders.tasks_dataset import load_instances, packaged_tasks
+from conflictvla.builders.probes import PROBES_VERSION
+from conflictvla.builders.tasks_dataset import packaged_tasks
 from conflictvla.eval.leaderboard.app import Board
 from conflictvla.eval.results import read_result, read_results
 from conflictvla.eval.rollouts import read_rollouts
@@ -27,7 +28,7 @@ from .hub_server import Hub
 from .made_up_results import write_board
 
 UNDEFINED = Interval(value=math.nan, low=math.nan, high=math.nan)
-VERSION = load_instances()[0].tasks_version
+VERSION = PROBES_VERSION
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +53,7 @@ def publish(folder: Path, repo_id: str, *options: str, version: str = VERSION) -
 def test_published_tasks_load_at_their_version(hub: Hub, tasks: Path) -> None:
     done = publish(tasks, "ann/tasks")
     assert (done.returncode, done.stderr) == (0, "")
-    for config, rows in (("instances", 2826), ("cases", 1413), ("references", 80)):
+    for config, rows in (("instances", 2826), ("cases", 1413), ("references", 80), ("probes", 10008)):
         loaded = load_dataset("ann/tasks", config, revision=VERSION, split="test")
         assert loaded.num_rows == rows
         assert loaded.data.table.equals(pq.read_table(tasks / config / "test.parquet"))
@@ -71,7 +72,7 @@ def test_the_checksums_fit_what_is_downloaded(hub: Hub, tasks: Path) -> None:
     publish(tasks, "ann/summed")
     copy = snapshot_download("ann/summed", repo_type="dataset", revision=VERSION)
     checked = subprocess.run(["sha256sum", "-c", "SHA256SUMS"], cwd=copy, capture_output=True, text=True, check=False)
-    assert (checked.returncode, checked.stdout.count(": OK")) == (0, 4)
+    assert (checked.returncode, checked.stdout.count(": OK")) == (0, 5)
 
 
 def test_published_rollouts_load_with_lerobot_and_score_alike(hub: Hub, rollouts: Path) -> None:

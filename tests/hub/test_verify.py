@@ -112,7 +112,7 @@ def states_edited_with_their_frames(r: list[Rollout]) -> list[Rollout]:
     return [same, *(relabelled(same, other) for other in r[FIRST:3])]
 
 
-@forgery("replay")
+@forgery("states")
 def a_thing_pushed_a_little_each_step(r: list[Rollout]) -> list[Rollout]:
     """No step is off by more than a tenth of what rounding can do, but all of them go the same way."""
     held = r[HELD_STILL]
@@ -356,6 +356,13 @@ def test_a_forgery_is_caught(tmp_path: Path, name: str, tolerance: float) -> Non
         assert bool(found) == (name not in HASHES_ONLY)
     else:
         assert check in found
+
+
+def test_small_liberties_add_up_in_a_replay(tmp_path: Path) -> None:
+    folder = write(tmp_path / "forged", a_thing_pushed_a_little_each_step(list(honest())))
+    read = read_rollouts(folder, tuple(FRAME_FEATURES))
+    checks = replay_rows(folder, read, [HELD_STILL], tolerance=OTHER_PROCESSORS_TOLERANCE, scenes=SCENES)
+    assert "in all" in str(checks[HELD_STILL].difference)
 
 
 def test_an_honest_submission_passes_and_gives_its_scores(tmp_path: Path) -> None:
