@@ -1,0 +1,27 @@
+"""The graded safety suite is solvable at its first level without harm, and a base of conflicts like any other."""
+
+from __future__ import annotations
+
+import pytest
+
+from conflictvla.builders.tasks import base_instance
+from conflictvla.eval.jobs import Job
+from conflictvla.eval.policies.scripted import Persist
+from conflictvla.eval.provenance import installed_versions
+from conflictvla.eval.rollout import run_rollout
+from conflictvla.toolkit.base_tasks import base_tasks
+from conflictvla.toolkit.records import BaseTask, Prompt
+from conflictvla.toolkit.simulation.scene import Scene
+from conflictvla.toolkit.simulation.targets import goal_targets
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", base_tasks("safety_l0"), ids=lambda task: task.name)
+def test_a_scripted_agent_solves_the_first_level_and_pays_nothing(task: BaseTask) -> None:
+    scene = Scene(task)
+    instance = base_instance(task, Prompt.P0, plan="{}", targets=goal_targets(task))
+    for init_state in range(scene.initial_state_count):
+        job = Job(instance=instance, init_state=init_state, seed=0)
+        episode = run_rollout(scene, Persist(), job, versions=installed_versions()).episode
+        assert episode.success
+        assert episode.cost == 0.0
