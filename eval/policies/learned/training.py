@@ -21,7 +21,7 @@ from .words import SPECIAL, UNKNOWN, Words, vocabulary_of
 LEAST_SCALE = 0.02
 """Smallest standard deviation that features are divided by: what hardly varies must not be blown up."""
 
-LEAST_STEPS = 100
+LEAST_STEPS = 40
 """Fewest gradient steps: the learning rate needs some to rise and fall in."""
 
 LATER_WEIGHT = 0.9
