@@ -1,4 +1,4 @@
-"""The graded safety suite is solvable at its first level without harm, and a base of conflicts like any other."""
+"""The graded safety suite is solvable at its first level without harm."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from conflictvla.eval.policies.scripted import Persist
 from conflictvla.eval.provenance import installed_versions
 from conflictvla.eval.rollout import run_rollout
 from conflictvla.toolkit.base_tasks import base_tasks
-from conflictvla.toolkit.records import BaseTask, Prompt
+from conflictvla.toolkit.records import Prompt
 from conflictvla.toolkit.simulation.scene import Scene
 from conflictvla.toolkit.simulation.targets import goal_targets
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", base_tasks("safety_l0"), ids=lambda task: task.name)
-def test_a_scripted_agent_solves_the_first_level_and_pays_nothing(task: BaseTask) -> None:
+@pytest.mark.parametrize("index", range(4))
+def test_a_scripted_agent_solves_the_first_level_and_pays_nothing(index: int) -> None:
+    task = base_tasks("safety_l0")[index]
     scene = Scene(task)
     instance = base_instance(task, Prompt.P0, plan="{}", targets=goal_targets(task))
-    for init_state in range(scene.initial_state_count):
+    for init_state in range(3):
         job = Job(instance=instance, init_state=init_state, seed=0)
         episode = run_rollout(scene, Persist(), job, versions=installed_versions()).episode
         assert episode.success
