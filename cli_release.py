@@ -78,14 +78,14 @@ def verify(
 
     Needs no policy and no GPU. Exit code 1 where something is wrong.
     """
-    from .builders.tasks_dataset import load_instances
+    from .builders.tasks_dataset import load_all_wordings
     from .eval.results import read_result
     from .eval.run import with_references
     from .eval.selection import select_conflicts
     from .eval.submit import open_source
     from .eval.verify import verification_of, verify_submission
 
-    expected = load_instances(tasks)
+    expected = load_all_wordings(tasks)
     if cases is not None:
         expected = with_references(select_conflicts(expected, cases, tuple(Prompt)), expected)
     claimed = None if result is None else read_result(result)
@@ -137,11 +137,11 @@ def submit(
 
     Exit code 1 where a check objects; nothing is sent then.
     """
-    from .builders.tasks_dataset import load_instances
+    from .builders.tasks_dataset import load_all_wordings
     from .eval.results import SCRIPTED
     from .eval.submit import check_submission, open_pull_request, open_source, review_page
 
-    checked = check_submission(open_source(dataset), load_instances(tasks), kind=SCRIPTED if scripted else "policy")
+    checked = check_submission(open_source(dataset), load_all_wordings(tasks), kind=SCRIPTED if scripted else "policy")
     typer.echo(review_page(checked))
     if out is not None:
         new_folder_for(out)

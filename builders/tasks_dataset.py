@@ -86,6 +86,15 @@ def load_instances(
     return tuple(found)
 
 
+def load_all_wordings(path: Path | str | None = None) -> tuple[Instance, ...]:
+    """All references and conflict instances, without and, where the release has them, under language probes.
+
+    Raises:
+        DatasetError: The folder is not a task release, or a file is damaged.
+    """
+    return load_instances(path, tuple(LanguageProbe) if has_probes(path) else (LanguageProbe.W0,))
+
+
 def has_probes(path: Path | str | None = None) -> bool:
     """Whether a release has its instances under language probes too."""
     return _path(PROBES, path).is_file()

@@ -20,7 +20,7 @@ import numpy as np
 from ..builders.rollout_schema import VERSION_FIELDS, rollout_name
 from ..toolkit.errors import DatasetError
 from ..toolkit.prompts import prompt_text
-from ..toolkit.records import PROTOCOL_VERSION, Arm, Instance, Prompt, VisualNoise, VisualProbe
+from ..toolkit.records import PROTOCOL_VERSION, Arm, Instance, LanguageProbe, Prompt, VisualNoise, VisualProbe
 from ..toolkit.visual_settings import draw_visual_settings, read_visual_settings, visual_settings_json
 from .pairs import pair_rollouts
 from .results import fits
@@ -29,8 +29,14 @@ from .rollout_set import RolloutSet
 SHOWN = 3
 """Examples that a finding names."""
 
-ONE_VALUE = ("policy_name", "policy_revision", "policy_settings", *VERSION_FIELDS)
-"""Fields that have one value throughout a submission."""
+WORDED = "tasks_version"
+"""The version of an instance's wording."""
+
+ONE_VALUE = (
+    *("policy_name", "policy_revision", "policy_settings"),
+    *(name for name in VERSION_FIELDS if name != WORDED),
+)
+"""Fields that have one value throughout a submission; ``WORDED`` has one without and one under language probes."""
 
 POLICY_NAME = re.compile(r"[\w.+/-]{1,100}", re.ASCII)
 """It is shown on the leaderboard and in pull requests, where other characters could be taken for markup."""
@@ -102,20 +108,23 @@ def check_rollouts(rollouts: RolloutSet, instances: Sequence[Instance]) -> tuple
 
 
 def expected_pairs(rollouts: RolloutSet, instances: Sequence[Instance]) -> dict[str, int]:
-    """Pairs of a complete evaluation under each prompt condition; 0 for one that the rollouts do not use."""
+    """Pairs without a language probe of a complete evaluation, by prompt condition; 0 for one that is not used."""
     episodes = rollouts.episodes
     prompts, states = set(episodes["prompt"].to_pylist()), set(episodes["init_state"].to_pylist())
     repeats = len(states) * len(set(episodes["seed"].to_pylist()))
-    conflicts = Counter(i.prompt for i in instances if i.arm is Arm.CONFLICT)
+    conflicts = Counter(i.prompt for i in instances if i.arm is Arm.CONFLICT and i.language_probe is LanguageProbe.W0)
     return {str(prompt): repeats * conflicts[prompt] * (prompt in prompts) for prompt in Prompt}
 
 
 def _one_of_each(episodes: list[dict[str, Any]]) -> Iterator[Finding]:
-    for name in ONE_VALUE:
-        counts = Counter(str(episode[name]) for episode in episodes)
+    # Wordings under language probes are a release of their own, with a version of their own.
+    reworded = [episode for episode in episodes if episode["language_probe"] != LanguageProbe.W0]
+    unchanged = [episode for episode in episodes if episode["language_probe"] == LanguageProbe.W0]
+    for name, among in (*((name, episodes) for name in ONE_VALUE), *((WORDED, a) for a in (unchanged, reworded))):
+        counts = Counter(str(episode[name]) for episode in among)
         if len(counts) > 1:
             usual = counts.most_common(1)[0][0]
-            odd = [episode["rollout_id"] for episode in episodes if str(episode[name]) != usual]
+            odd = [episode["rollout_id"] for episode in among if str(episode[name]) != usual]
             yield from finding("provenance", f"{name} has {len(counts)} values", odd)
 
 
@@ -258,18 +267,20 @@ def _pairs(rollouts: RolloutSet) -> Iterator[Finding]:
 
 
 def _missing(episodes: list[dict[str, Any]], instances: Sequence[Instance]) -> Iterator[Finding]:
-    """Every instance of a prompt condition in use, in every initial state, seed and visual probe in use, once."""
+    """Every instance of a condition in use (prompt and probes), in every initial state and seed in use, once."""
     there = Counter((e["instance_id"], e["init_state"], e["seed"], e["visual_probe"]) for e in episodes)
     repeated = [_run_name(name, *run) for (name, *run), count in there.items() if count > 1]
     yield from finding("complete", "rolled out more than once", repeated)
-    prompts = {e["prompt"] for e in episodes}
-    runs = sorted(product(*({e[name] for e in episodes} for name in ("init_state", "seed", "visual_probe"))))
+    pictures: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for episode in episodes:
+        pictures[episode["prompt"], episode["language_probe"]].add(episode["visual_probe"])
+    runs = sorted(product({e["init_state"] for e in episodes}, {e["seed"] for e in episodes}))
     missing = [
-        _run_name(instance.instance_id, *run)
+        _run_name(instance.instance_id, state, seed, visual_probe)
         for instance in instances
-        if instance.prompt in prompts
-        for run in runs
-        if (instance.instance_id, *run) not in there
+        for state, seed in runs
+        for visual_probe in sorted(pictures.get((instance.prompt, instance.language_probe), ()))
+        if (instance.instance_id, state, seed, visual_probe) not in there
     ]
     yield from finding("complete", "a complete evaluation also has these rollouts", missing)
 
