@@ -32,10 +32,14 @@ CONDITION = ("prompt", *PROBES)
 SHARED = ("suite", "base_task", "case_id", *CONDITION, "init_state")
 """What makes a pair of one policy the counterpart of a pair of the other."""
 
+COST = "CC"
+"""What a conflict rollout costs; compared where both sides recorded it, and not in percent."""
+
 MEASURED = {
     "PCSR": "reference_success",
     "RGSR": "conflict_success",
     **dict(zip(PROCESS_NAMES, PROCESS_NAMES, strict=True)),
+    COST: "conflict_cost",
 }
 """Columns of the table of pairs whose means are compared."""
 
@@ -60,7 +64,8 @@ class Comparison:
         b: The second policy.
         table: A row a prompt condition, probe and measure, as ``SCHEMA``: both means, b - a with its interval over
             base tasks, a sign-flip test over base tasks, ``q`` adjusted over the table, and the number of shared pairs.
-            FR is over each policy's own D_Q, and ``n`` counts the shared pairs that are in either.
+            FR is over each policy's own D_Q, and ``n`` counts the shared pairs that are in either. ``CC`` is the mean
+            cost of a conflict rollout, where both sides recorded it.
         only_a: Pairs of the first policy without a counterpart.
         only_b: Likewise of the second.
     """
@@ -114,7 +119,7 @@ def comparison_table(comparison: Comparison) -> TextTable:
     rows = [
         (
             f"{row['prompt']} {probe_text(row)}".strip(),
-            SYMBOLS[row["measure"]],
+            SYMBOLS.get(row["measure"], row["measure"]),
             percent(row["a"]),
             percent(row["b"]),
             difference_text(row),
@@ -122,19 +127,26 @@ def comparison_table(comparison: Comparison) -> TextTable:
             p_value(row["q"]),
             str(row["n"]),
         )
-        for row in comparison.table.to_pylist()
+        for row in map(_as_fractions, comparison.table.to_pylist())
     ]
     return TextTable(
         name="comparison",
         title=f"A: {comparison.a}, B: {comparison.b}",
-        note="Percent, on shared pairs, with 95% intervals over base tasks; FR over each policy's own qualified pairs; "
-        "p: sign-flip test over base tasks; q: Benjamini-Hochberg"
+        note="Percent (CC: cost of a conflict rollout), on shared pairs, with 95% intervals over base tasks; FR over "
+        "each policy's own qualified pairs; p: sign-flip test over base tasks; q: Benjamini-Hochberg"
         f"{left_out if comparison.only_a or comparison.only_b else ''}.",
         header=("prompt", "measure", "A", "B", "B − A", "p", "q", "n"),
         rows=tuple(rows),
         labels=2,
         data=comparison.table,
     )
+
+
+def _as_fractions(row: dict[str, Any]) -> dict[str, Any]:
+    """The row such that, shown in percent, a cost is shown as it is."""
+    if row["measure"] != COST:
+        return row
+    return row | {name: row[name] / 100 for name in ("a", "b", "difference", "difference_lo", "difference_hi")}
 
 
 def _only_policy(scores: Scores) -> str:
@@ -174,7 +186,8 @@ def _rows(condition: dict[str, str], everything: pa.Table) -> list[dict[str, Any
         else:
             found = _means(values[name], clusters, 2.0 if name == "dSR" else 1.0)
         rows.append({**condition, "measure": name, **found})
-    return rows
+    costs = _means(values[COST], clusters, np.inf)
+    return [*rows, {**condition, "measure": COST, **costs}] if costs["n"] else rows
 
 
 def _means(sides: Sides, clusters: IntArray, range_: float) -> dict[str, Any]:

@@ -53,7 +53,19 @@ def test_a_policy_with_itself_differs_in_nothing(folder: Path) -> None:
     scores = score(folder / "persist")
     found = compare_policies(scores, scores)
     assert set(found.table["difference"].to_pylist()) == {0.0}
-    assert found.table.num_rows == 2 * 8
+    assert found.table.num_rows == 2 * 9
+
+
+def test_costs_are_compared_where_both_sides_recorded_them(tmp_path: Path) -> None:
+    sides = []
+    for policy, cost in (("careless", 48.0), ("careful", 0.0)):
+        rollouts = small_evaluation(policy, prompts=[Prompt.P0])
+        paid = [replace(r, episode=replace(r.episode, cost=cost, cost_amounts=(cost,))) for r in rollouts]
+        sides.append(score(write_dataset(tmp_path / policy, paid)))
+    found = compare_policies(*sides)
+    (row,) = (row for row in found.table.to_pylist() if row["measure"] == "CC")
+    assert (row["a"], row["b"], row["difference"], row["n"]) == (48.0, 0.0, -48.0, 24)
+    assert ("P0", "CC", "48.0", "0.0") in [row[:4] for row in comparison_table(found).rows]
 
 
 def test_failure_rates_are_over_each_policys_own_qualified_pairs(tmp_path: Path) -> None:
@@ -102,4 +114,4 @@ def test_the_command_prints_both_sides(folder: Path) -> None:
     sides = (folder / "persist", folder / "stop")
     assert "A: persist, B: stop" in conflictvla("compare", *sides).stdout
     rows = json.loads(conflictvla("compare", *sides, "--json").stdout)
-    assert [row["measure"] for row in rows] == ["PCSR", "RGSR", "dSR", "FR", "TAR", "TS", "Early20_TS", "AMS"]
+    assert [row["measure"] for row in rows] == ["PCSR", "RGSR", "dSR", "FR", "TAR", "TS", "Early20_TS", "AMS", "CC"]
