@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from conflictvla.cli_progress import OUT
+
 from .eval.in_process import Done, conflictvla
 from .hub.hub_server import Hub
 from .pages import PAGES, README, REPOSITORY, Reader, all_pages, check_command, snippets
@@ -59,6 +61,7 @@ def test_a_page_can_be_followed_from_top_to_bottom(
     monkeypatch.chdir(tmp_path)
     for name, value in {"COLUMNS": "200", "NO_COLOR": "1", "HF_TOKEN": "hf_you"}.items():
         monkeypatch.setenv(name, value)
+    monkeypatch.setattr(OUT, "_width", 200)  # read from the environment when the console was made
     if CHECKPOINT in page.read_text(encoding="utf-8"):
         train_checkpoint(tmp_path / CHECKPOINT)
     Reader(folder=tmp_path, recorded=recorded).follow(page)

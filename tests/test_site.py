@@ -94,6 +94,6 @@ def test_the_search_finds_a_page(address: str, browser: Browser) -> None:
     page.goto(f"{address}/index.html", wait_until="networkidle")
     # Whole words at once can be lost while the index is still being read.
     page.get_by_role("textbox", name="Search").press_sequentially("selectivity", delay=50)
-    page.locator(".md-search-result__link").first.click()
+    page.locator('.md-search-result__link[href*="measures.html"]').first.click()
     page.wait_for_url("**/measures.html*")
     page.close()

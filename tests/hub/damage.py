@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
+from conflictvla.builders.probes import PROBES_VERSION
 from conflictvla.builders.review import ledger_file, read_ledger
 from conflictvla.builders.rollout_schema import FRAME_FEATURES
 from conflictvla.builders.sim_states import read_sim_states
@@ -115,8 +116,7 @@ def _card(folder: Path) -> Kind:
     copy = Path(shutil.copytree(packaged_tasks(), folder / "tasks"))
     for file in copy.rglob("*.parquet"):
         pq.write_table(pq.read_table(file).slice(0, 1), file)
-    version = load_instances()[0].tasks_version
-    return Kind(copy / "README.md", lambda: plan_publication(copy, repo_id="ann/x", version=version).files)
+    return Kind(copy / "README.md", lambda: plan_publication(copy, repo_id="ann/x", version=PROBES_VERSION).files)
 
 
 def _openpi(folder: Path) -> Kind:
