@@ -147,7 +147,7 @@ def test_policies_are_compared_level_by_level(folder: Path) -> None:
     pcsr = [row for row in compared.table.to_pylist() if row["measure"] == "PCSR"]
     assert [(row["visual_probe"], row["n"]) for row in pcsr] == [("V0", 24), ("V2", 24)]
     assert [row["difference"] for row in pcsr] == [0.0, pytest.approx(-20 / 24)]
-    assert [row[0] for row in comparison_table(compared).rows][::8] == ["P0", "P0 V2"]
+    assert list(dict.fromkeys(row[0] for row in comparison_table(compared).rows)) == ["P0", "P0 V2"]
 
 
 def test_policies_without_a_level_in_common_are_not_compared(tmp_path: Path) -> None:
