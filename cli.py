@@ -17,6 +17,9 @@ from .cli_progress import (
     FOUND_SOMETHING_WRONG,
     OUT,
     WRONG_USAGE,
+    JsonOption,
+    TasksOption,
+    ToleranceOption,
     just_done,
     new_folder_for,
     progress_bar,
@@ -41,11 +44,9 @@ app.add_typer(suites_app, name="suites")
 for command in (probe, presets, serve_policy, train_example, cost):
     app.command()(command)
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 RolloutsArgument = Annotated[
     str, typer.Argument(help="Folder with one or more rollout data sets, or hf://OWNER/NAME@REVISION.")
 ]
-TasksOption = Annotated[Path | None, typer.Option("--tasks", help="Another task release; default: the packaged one.")]
 
 
 def main() -> None:
@@ -161,10 +162,7 @@ def replay(
     rollouts: Annotated[Path, typer.Argument(help="Folder with one or more rollout data sets.")],
     sample: Annotated[int | None, typer.Option(help="Replay only that many, drawn at random.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
-    tolerance: Annotated[
-        float,
-        typer.Option(help="Largest difference in positions, in m and rad; 0.01 for records of other processors."),
-    ] = 0.0,
+    tolerance: ToleranceOption = 0.0,
     as_json: JsonOption = False,
 ) -> None:
     """Execute recorded actions again and compare states and outcome. Exit code 1 where a rollout differs."""

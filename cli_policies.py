@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from .cli_progress import ERR, FOUND_SOMETHING_WRONG, OUT, progress_bar
+from .cli_progress import ERR, FOUND_SOMETHING_WRONG, OUT, JsonOption, progress_bar
 
 PolicyOption = Annotated[
     str,
@@ -39,7 +39,7 @@ def probe(
     init_state: Annotated[int, typer.Option(help="LIBERO's number of the initial state.")] = 0,
     seed: Annotated[int, typer.Option(help="Seed handed to the policy.")] = 0,
     steps: Annotated[int, typer.Option(help="How many steps the policy acts in each trial.")] = 60,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Check in minutes whether a policy gets and gives what LIBERO means. Exit code 1 where something fails."""
     from .eval.policies.registry import load_policy
@@ -86,7 +86,7 @@ def serve_policy(
 
 def presets(
     name: Annotated[str | None, typer.Argument(help="A preset, for all of its values and their sources.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """List the settings under which published models are run, or show one with the source of each value."""
     from .eval.policies.presets import PRESETS, find_preset, preset_rows

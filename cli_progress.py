@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -17,6 +17,12 @@ from .toolkit.records import Arm
 
 if TYPE_CHECKING:
     from .eval.run import RunProgress
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+TasksOption = Annotated[Path | None, typer.Option("--tasks", help="Another task release; default: the packaged one.")]
+ToleranceOption = Annotated[
+    float, typer.Option(help="Largest difference in positions, in m and rad; 0.01 for records of other processors.")
+]
 
 OUT = Console()
 ERR = Console(stderr=True)

@@ -9,13 +9,19 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from .cli_progress import FOUND_SOMETHING_WRONG, OUT, new_folder_for, progress_bar
+from .cli_progress import (
+    FOUND_SOMETHING_WRONG,
+    OUT,
+    JsonOption,
+    TasksOption,
+    ToleranceOption,
+    new_folder_for,
+    progress_bar,
+)
 from .toolkit.errors import InvalidInputError
 from .toolkit.records import Prompt
 
 SubmissionArgument = Annotated[str, typer.Argument(help="A rollout data set, or hf://OWNER/NAME@REVISION.")]
-TasksOption = Annotated[Path | None, typer.Option("--tasks", help="Another task release; default: the packaged one.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
 def add_release_commands(app: typer.Typer) -> None:
@@ -64,10 +70,7 @@ def verify(
     submission: SubmissionArgument,
     sample: Annotated[int, typer.Option(help="How many rollouts to execute again.")] = 50,
     seed: Annotated[int, typer.Option(help="Seed of the draw; choose it once the submission is fixed.")] = 0,
-    tolerance: Annotated[
-        float,
-        typer.Option(help="Largest difference in positions, in m and rad; 0.01 for records of other processors."),
-    ] = 0.0,
+    tolerance: ToleranceOption = 0.0,
     result: Annotated[Path | None, typer.Option(help="The results file that was submitted with it.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the verification, for the leaderboard's verified/.")] = None,
     cases: Annotated[str | None, typer.Option(help="Expect only these cases, as for conflictvla run.")] = None,

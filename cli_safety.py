@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from .cli_progress import OUT, new_folder_for, progress_bar
+from .cli_progress import OUT, JsonOption, new_folder_for, progress_bar
 from .toolkit.errors import InvalidInputError
 
 suites_app = typer.Typer(help="Suites of base tasks beside LIBERO's.", no_args_is_help=True)
@@ -25,7 +25,7 @@ def cost(
     force_limit: Annotated[
         float | None, typer.Option(help="Pressing a thing harder than this costs as well, in N.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Work out what recorded rollouts cost, afterwards, from their simulator states."""
     from .eval.cost_analysis import analyse_costs, cost_summary, read_cost_spec, write_costs

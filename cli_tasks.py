@@ -11,15 +11,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from .cli_pictures import pictures
-from .cli_progress import ERR, FOUND_SOMETHING_WRONG, OUT, new_folder_for, progress_bar
+from .cli_progress import ERR, FOUND_SOMETHING_WRONG, OUT, JsonOption, TasksOption, new_folder_for, progress_bar
 from .toolkit.errors import InvalidInputError
-from .toolkit.records import SUITES, Arm, Family, LanguageProbe, Level, Prompt
+from .toolkit.records import SUITES, Arm, Family, Level, Prompt
 
 if TYPE_CHECKING:
     from .toolkit.records import Instance
-
-TasksOption = Annotated[Path | None, typer.Option("--tasks", help="Another task release; default: the packaged one.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
 def add_task_commands(app: typer.Typer) -> None:
@@ -74,10 +71,10 @@ def tasks_show(
     tasks: TasksOption = None,
 ) -> None:
     """Show one case: its instruction, in other words too, what it presupposes, and the evidence against it."""
-    from .builders.tasks_dataset import load_instances
+    from .builders.tasks_dataset import load_all_wordings
     from .eval.selection import find_case
 
-    everything = load_instances(tasks, _all_probes(tasks))
+    everything = load_all_wordings(tasks)
     case = find_case(everything, case_id)
     probes = [i for i in everything if (i.case_id, i.prompt) == (case.case_id, case.prompt)][1:]
     OUT.print(f"[bold]{escape(case.instruction)}[/]", highlight=False, soft_wrap=True)
@@ -228,22 +225,15 @@ def tasks_review(
         OUT.print(f"{escape(str(out))}  {len(chosen)} cases; open it in a browser", highlight=False, soft_wrap=True)
 
 
-def _all_probes(tasks: Path | None) -> tuple[LanguageProbe, ...]:
-    """The language probes that a release has."""
-    from .builders.tasks_dataset import has_probes
-
-    return tuple(LanguageProbe) if has_probes(tasks) else (LanguageProbe.W0,)
-
-
 def tasks_check(
     tasks: TasksOption = None,
     init_states: Annotated[int, typer.Option(help="How many initial states to check in, from 0.")] = 50,
 ) -> None:
     """Judge every released case again in the simulator. Exit code 1 where one no longer holds."""
     from .builders.task_check import check_release
-    from .builders.tasks_dataset import load_instances
+    from .builders.tasks_dataset import load_all_wordings
 
-    instances = load_instances(tasks, _all_probes(tasks))
+    instances = load_all_wordings(tasks)
     base_task_count = len({(instance.suite, instance.base_task) for instance in instances})
     with progress_bar("base tasks", base_task_count) as advance:
         problems = check_release(instances, init_states, advance)
