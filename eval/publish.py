@@ -50,8 +50,9 @@ def plan_publication(folder: Path, *, repo_id: str, version: str) -> Release:
 
 def _tasks_card(folder: Path, version: str) -> str:
     """A release has the version of its probes, which came last; its cases keep that of the release they came with."""
-    newest = (PROBES,) if has_probes(folder) else CONFIGS
-    for config in (*CONFIGS, *newest):
+    configs = (*CONFIGS, PROBES) if has_probes(folder) else CONFIGS
+    newest = (PROBES,) if PROBES in configs else CONFIGS
+    for config in configs:
         versions = set(load_tasks(config, folder)["tasks_version"])
         if len(versions) != 1 or (config in newest and versions != {version}):
             raise InvalidInputError(

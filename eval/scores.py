@@ -267,11 +267,12 @@ def combine(parts: Iterable[PartScores]) -> Scores:
     episodes = pa.concat_tables([part.episodes for part in parts])
     check_unique(episodes["rollout_id"], "these data sets")
     pairs = _in_order([part.pairs for part in parts])
+    plain = _without_probe(pairs)
     repeats = _in_order([part.repeats for part in parts])
     trajectories = [part.trajectories for part in parts if part.trajectories is not None]
     return Scores(
-        pairs=pairs.filter(_without_probe(pairs)),
-        probed=pairs.filter(pc.invert(_without_probe(pairs))),
+        pairs=pairs.filter(plain),
+        probed=pairs.filter(pc.invert(plain)),
         refusals=tuple(
             sorted((refusal for part in parts for refusal in part.refusals), key=lambda refusal: refusal.rollout_id)
         ),
