@@ -224,21 +224,17 @@ def _percent(name: str, head: str | None = None) -> Column:
     return head or name.replace("_", " "), lambda row: percent(row[name])
 
 
-def _interval(name: str, head: str | None = None) -> Column:
+def _interval(name: str, head: str | None = None, shown: Callable[[float], str] = percent) -> Column:
     def text(row: Row) -> str:
         low, high = row[f"{name}_lo"], row[f"{name}_hi"]
-        interval = "" if math.isnan(low) else f" ({percent(low)}–{percent(high)})"
-        return percent(row[name]) + interval
+        interval = "" if math.isnan(low) else f" ({shown(low)}–{shown(high)})"
+        return shown(row[name]) + interval
 
     return head or name.replace("_", " "), text
 
 
 def _amount(name: str, head: str | None = None) -> Column:
-    def text(row: Row) -> str:
-        value, low, high = (row[f"{name}{end}"] for end in ("", "_lo", "_hi"))
-        return f"{value:.1f}" + ("" if math.isnan(low) else f" ({low:.1f}–{high:.1f})")
-
-    return head or name.replace("_", " "), text
+    return _interval(name, head, "{:.1f}".format)
 
 
 def _p(name: str) -> Column:

@@ -144,15 +144,12 @@ def _replay(rollouts: RolloutSet, row: int, states: Array | None, pool: ScenePoo
     recorded = {name: rollouts.rollout_feature(name, row) for name in rollouts.frames if name != "action"}
     if tolerance > 0:  # whether two things touch is no distance
         recorded.pop(CONTACT, None)
-    if states is not None and tolerance > 0:  # in an impact, rounding moves velocities far more than positions
-        end_of_qpos = 1 + scene.model.nq
-        recording, states = (
-            replace(recording, sim_states=recording.sim_states[:, :end_of_qpos]),
-            states[:, :end_of_qpos],
-        )
-    differences = _differences(recording, recorded, states)
-    if corrections is not None:
-        differences = _added_up(differences)
+    if corrections is None:
+        differences = _differences(recording, recorded, states)
+    else:  # in an impact, rounding moves velocities far more than positions
+        positions = slice(1 + scene.model.nq)
+        placed = replace(recording, sim_states=recording.sim_states[:, positions])
+        differences = _added_up(_differences(placed, recorded, corrections[:, positions]))
     beyond = [said for size, said in differences if not size <= tolerance]
     outcome = early or _outcome_difference(scene, recording, episode, tolerance)
     return ReplayCheck(
