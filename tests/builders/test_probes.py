@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -21,16 +20,12 @@ from conflictvla.toolkit.records import Arm, Instance, LanguageProbe, Prompt
 
 from ..eval.in_process import Done, conflictvla
 from ..toolkit.goal_scene import measured_facts
+from .file_hashes import file_hashes
 
 LEVELS = tuple(LanguageProbe)[1:]
 TASK, GOAL = "put_the_bowl_on_the_plate", "put the bowl on the plate"
 OF_TASK = [i for i in load_instances() if i.base_task == TASK]
 PROBES = [i for i in load_instances(language=LEVELS) if i.base_task == TASK]
-
-
-def _hashes(folder: Path) -> dict[str, str]:
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 @pytest.fixture
@@ -57,7 +52,7 @@ def test_probes_are_added_and_every_other_file_stays_as_it_was(release: Path, tm
     first, again = tmp_path / "first", tmp_path / "again"
     assert (build(first, "--probes", "W1,W2", "--tasks", release).returncode, has_probes(release)) == (0, False)
 
-    before, after = _hashes(release), _hashes(first)
+    before, after = file_hashes(release), file_hashes(first)
     assert {name for name in after if after[name] != before.get(name)} == {"README.md", "probes/test.parquet"}
     written = load_instances(first, LEVELS)
     assert written == tuple(i for i in PROBES if i.language_probe in ("W1", "W2"))
@@ -69,7 +64,7 @@ def test_probes_are_added_and_every_other_file_stays_as_it_was(release: Path, tm
 
     # Probes that are there already are written anew, to the same bytes.
     assert build(again, "--probes", "W1,W2", "--tasks", first).returncode == 0
-    assert _hashes(again) == after
+    assert file_hashes(again) == after
 
 
 @pytest.mark.parametrize(

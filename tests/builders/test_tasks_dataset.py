@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections import Counter
@@ -29,6 +28,8 @@ from conflictvla.toolkit.errors import DatasetError, InvalidInputError, NotFound
 from conflictvla.toolkit.plan import Plan
 from conflictvla.toolkit.prompts import PREMISE_CHECK, prompt_text
 from conflictvla.toolkit.records import PROTOCOL_VERSION, SUITES, Arm, Family, Level, Prompt
+
+from .file_hashes import file_hashes
 
 INSTANCES = load_instances()
 REFERENCES = {i.instance_id: i for i in INSTANCES if i.arm is Arm.REFERENCE}
@@ -79,11 +80,6 @@ def _released(count: int) -> list[Case]:
             Case(case_id=str(i.case_id), task=task, base_plan=base_plan, targets=i.targets, candidate=candidate)
         )
     return cases
-
-
-def _hashes(folder: Path) -> dict[str, str]:
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 @pytest.fixture
@@ -213,8 +209,8 @@ def test_written_cases_come_back_as_they_were(release: Path) -> None:
 def test_same_cases_give_the_same_bytes(release: Path, tmp_path: Path) -> None:
     write_tasks(_released(5), tmp_path / "again")
 
-    assert _hashes(tmp_path / "again") == _hashes(release)
-    assert set(_hashes(release)) == {"README.md", *(f"{config}/test.parquet" for config in CONFIGS)}
+    assert file_hashes(tmp_path / "again") == file_hashes(release)
+    assert set(file_hashes(release)) == {"README.md", *(f"{config}/test.parquet" for config in CONFIGS)}
 
 
 def test_card_counts_the_cases_and_shows_a_snippet(release: Path) -> None:
@@ -237,13 +233,13 @@ def test_shipped_card_is_that_of_the_shipped_cases() -> None:
 def test_empty_folder_is_filled_and_a_full_one_is_refused(release: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     write_tasks(_released(1), tmp_path / "empty")
-    before = _hashes(release)
+    before = file_hashes(release)
 
     with pytest.raises(InvalidInputError, match="exists and is not empty; choose another folder"):
         write_tasks(_released(1), release)
 
     assert len(load_tasks("cases", tmp_path / "empty")) == 1
-    assert _hashes(release) == before
+    assert file_hashes(release) == before
 
 
 @pytest.mark.parametrize("place", ["file", "file/below"])

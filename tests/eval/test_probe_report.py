@@ -14,15 +14,12 @@ from conflictvla.toolkit.records import Prompt
 
 from ..browser import chromium, needs_chromium
 from .synthetic_rollouts import small_evaluation, write_dataset
-from .test_probe_scores import evaluation, everywhere, in_conflicts
+from .test_probe_scores import write_both
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("probed")
-    write_dataset(root / "collapses", evaluation("collapses", everywhere))
-    write_dataset(root / "careful", evaluation("careful", in_conflicts))
-    return root
+    return write_both(tmp_path_factory.mktemp("probed"))
 
 
 @pytest.fixture(scope="module")

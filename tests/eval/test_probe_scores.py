@@ -52,12 +52,16 @@ def evaluation(policy: str, fails: Fails) -> list[Rollout]:
     return [*plain, *seen_under(VisualProbe.V2, plain, fails)]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("probed")
+def write_both(root: Path) -> Path:
+    """A policy that collapses under V2, and one that fails in conflicts only."""
     write_dataset(root / "collapses", evaluation("collapses", everywhere))
     write_dataset(root / "careful", evaluation("careful", in_conflicts))
     return root
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_both(tmp_path_factory.mktemp("probed"))
 
 
 @pytest.fixture(scope="module")
