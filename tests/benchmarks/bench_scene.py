@@ -1,9 +1,13 @@
-"""Stepping a scene: against LIBERO's own step from the same state, and against MuJoCo alone, on every suite."""
+"""Stepping a scene: against LIBERO's own step from the same state, and against MuJoCo alone, on every suite.
+
+Each of our steps includes asking whether the task is solved, as each of LIBERO's does.
+"""
 
 from collections.abc import Callable
 
 import mujoco
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from conflictvla.toolkit.base_tasks import base_tasks
@@ -33,6 +37,8 @@ def stock(scene: Scene) -> Scene:
     """A second scene that LIBERO's own step may drive, with everything on that LIBERO has on."""
     found = Scene(scene.task)
     found.model.opt.disableflags = 0
+    found.model.vis.global_.bvactive = 1
+    del found.libero.check_contact
     return found
 
 
@@ -67,10 +73,14 @@ def test_steps_are_liberos_to_the_last_bit(scene: Scene, stock: Scene, suite: st
 def test_steps_take_less_time_than_liberos(
     scene: Scene, stock: Scene, suite: str, figures: dict[str, float], best_seconds: Callable[..., float]
 ) -> None:
+    def step(action: npt.NDArray[np.float64]) -> bool:
+        scene.step(action)
+        return scene.succeeded()
+
     ours_s = stock_s = floor_s = np.inf
     for _ in range(5):  # in turn, so that a slow moment of the machine hits all three
         scene.reset(0, settle_steps=0)
-        ours_s = min(ours_s, best_seconds(lambda: _drive(scene.step), repeats=1) / STEPS)
+        ours_s = min(ours_s, best_seconds(lambda: _drive(step), repeats=1) / STEPS)
         _reset_stock(stock)
         stock_s = min(stock_s, best_seconds(lambda: _drive(stock.libero.step), repeats=1) / STEPS)
         floor_s = min(floor_s, best_seconds(lambda: _mujoco_alone(scene), repeats=1) / STEPS)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -102,6 +104,25 @@ def test_the_stock_environment_differs_between_repeats(stock: Any) -> None:
 
     first, second = final_positions(), final_positions()
     assert np.abs(first - second).max() > 1e-6
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_things_touch_when_libero_says_so(suite: str) -> None:
+    scene = Scene(base_tasks(suite)[0])
+    libero = scene.libero
+    libero_says = partial(type(libero).check_contact, libero)
+    things = [*libero.objects_dict.values(), *libero.fixtures_dict.values(), libero.robots[0].gripper]
+    asked = [*product(things, repeat=2), *((thing, None) for thing in things)]
+    asked += [(thing.contact_geoms, thing.contact_geoms[0]) for thing in things]
+    scene.reset(0)
+    answers = set()
+    for step in range(24):
+        for pair in asked:
+            answer = libero.check_contact(*pair)
+            assert answer == libero_says(*pair), (step, pair)
+            answers.add(answer)
+        scene.step([0.3, 0.0, -1.0, 0.0, 0.0, 0.5, 1.0])
+    assert answers == {True, False}
 
 
 def test_a_stock_reset_draws_the_fixtures_anew(stock: Any) -> None:

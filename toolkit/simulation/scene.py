@@ -24,6 +24,7 @@ from ..errors import NotFoundError
 from ..libero_install import load_libero, quiet
 from ..records import CONTROL_HZ, SETTLE_STEPS, BaseTask
 from ..safety import Constraints, print_constraints
+from .contact_check import ContactCheck
 from .controller import ArmIndices, Array, ControllerGains, PoseController
 from .movers import MASS_FACTOR, Movers
 
@@ -86,6 +87,9 @@ class Scene:
         self.data: Any = self.libero.sim.data._data  # noqa: SLF001
         # Nothing here reads MuJoCo's force sensors, and they cost a tenth of a step.
         self.model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_SENSOR
+        # Nor which bounding volumes were looked at: a byte for each triangle of each mesh, cleared in every substep.
+        self.model.vis.global_.bvactive = 0
+        self.libero.check_contact = ContactCheck(self.model, self.data)
         self.arm = _arm_indices(self.libero)
         self.hand = int(self.model.body(self.libero.robots[0].robot_model.eef_name).id)
         self._controller = PoseController(self.model, self.data, self.arm, _gains(self.libero))
