@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
@@ -20,6 +19,7 @@ from .cli_progress import (
     JsonOption,
     TasksOption,
     ToleranceOption,
+    echo_json,
     just_done,
     new_folder_for,
     progress_bar,
@@ -178,7 +178,7 @@ def replay(
     wrong = [check for check in checks if check.difference is not None]
     if as_json:
         rows = [{"rollout_id": c.rollout_id, "difference": c.difference, "largest": c.largest} for c in checks]
-        typer.echo(json.dumps(_null_for_nan(rows)))
+        echo_json(rows)
     else:
         for check in wrong:
             OUT.print(f"{escape(check.rollout_id)}: {escape(check.difference or '')}", highlight=False, soft_wrap=True)
@@ -242,7 +242,7 @@ def score(
         new_folder_for(out)
         scores.write(out)
     if as_json:
-        typer.echo(json.dumps(_null_for_nan(text_table(scores, by).data.to_pylist())))
+        echo_json(text_table(scores, by).data.to_pylist())
     else:
         print_any_table(scores, by, OUT)
     for field, count in scores.refusals_by_field().items():
@@ -265,7 +265,7 @@ def compare(
 
     comparison = compare_policies(load_scores(first), load_scores(second))
     if as_json:
-        typer.echo(json.dumps(_null_for_nan(comparison.table.to_pylist())))
+        echo_json(comparison.table.to_pylist())
     else:
         print_text_table(comparison_table(comparison), OUT)
 
@@ -306,7 +306,7 @@ def doctor(as_json: JsonOption = False) -> None:
 
     findings = diagnose()
     if as_json:
-        typer.echo(json.dumps([{"check": f.check, "state": f.state, "detail": f.detail} for f in findings]))
+        echo_json([{"check": f.check, "state": f.state, "detail": f.detail} for f in findings])
     else:
         table = Table("check", "state", "detail", box=None, pad_edge=False)
         colours = {"ok": "green", "absent": "yellow", "broken": "red"}
@@ -315,10 +315,6 @@ def doctor(as_json: JsonOption = False) -> None:
         OUT.print(table)
     if any(finding.state == "broken" for finding in findings):
         raise typer.Exit(FOUND_SOMETHING_WRONG)
-
-
-def _null_for_nan(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{key: None if value != value else value for key, value in row.items()} for row in rows]
 
 
 add_task_commands(app)

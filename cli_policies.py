@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +10,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from .cli_progress import ERR, FOUND_SOMETHING_WRONG, OUT, JsonOption, progress_bar
+from .cli_progress import ERR, FOUND_SOMETHING_WRONG, OUT, JsonOption, echo_json, progress_bar
 
 PolicyOption = Annotated[
     str,
@@ -51,7 +50,7 @@ def probe(
             loaded, task=task or DEFAULT_TASK, init_state=init_state, seed=seed, steps=steps, progress=advance
         )
     if as_json:
-        typer.echo(json.dumps([dataclasses.asdict(finding) for finding in findings]))
+        echo_json([dataclasses.asdict(finding) for finding in findings])
     else:
         table = Table("check", "verdict", "found", "what to change", box=None, pad_edge=False)
         colours = {"pass": "green", "warn": "yellow", "fail": "red"}
@@ -93,7 +92,7 @@ def presets(
 
     chosen = PRESETS if name is None else (find_preset(name),)
     if as_json:
-        typer.echo(json.dumps([{**dict(preset_rows(preset)), "sources": preset.sources} for preset in chosen]))
+        echo_json([{**dict(preset_rows(preset)), "sources": preset.sources} for preset in chosen])
         return
     if name is None:
         table = Table("preset", "model", "policy", "images", "gripper", "replan", box=None, pad_edge=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from .toolkit.errors import InvalidInputError
@@ -30,10 +32,19 @@ ERR = Console(stderr=True)
 FOUND_SOMETHING_WRONG = 1
 WRONG_USAGE = 2
 
+LOG_EVERY_S = 60.0
+"""How often a long command says in a log how far it is."""
+
 
 @contextmanager
 def progress_bar(what: str, total: int | None) -> Iterator[Callable[..., None]]:
-    """A progress bar on the error stream; the yielded function names what was just done and advances it."""
+    """A progress bar on the error stream; the yielded function names what was just done and advances it.
+
+    Where nobody watches, as in a batch job's log, it is a line a minute.
+    """
+    if not ERR.is_terminal:
+        yield _log_lines(what, total)
+        return
     columns = (
         TextColumn(what),
         BarColumn(bar_width=24),
@@ -46,11 +57,30 @@ def progress_bar(what: str, total: int | None) -> Iterator[Callable[..., None]]:
         yield lambda done, advance=1: bar.update(job, advance=int(advance), description=done)
 
 
+def _log_lines(what: str, total: int | None) -> Callable[..., None]:
+    """Stands in for a progress bar: prints how far a job is, at most once in ``LOG_EVERY_S``."""
+    done = done_then = 0
+    then = time.monotonic()
+
+    def advance(text: str, step: int = 1) -> None:
+        nonlocal done, done_then, then
+        done, elapsed_s = done + int(step), time.monotonic() - then
+        if elapsed_s < LOG_EVERY_S:
+            return
+        rate = (done - done_then) / elapsed_s
+        of_all = "" if total is None else f"/{total}"
+        left = "" if total is None or not rate else f", {(total - done) / rate / 60:.0f} min left"
+        ERR.print(f"{what} {done}{of_all}, {rate:.2g} a second{left}: {escape(text)}", soft_wrap=True, highlight=False)
+        done_then, then = done, time.monotonic()
+
+    return advance
+
+
 @contextmanager
 def run_progress(total: int, *, as_json: bool) -> Iterator[Callable[[RunProgress], None]]:
     """What is told after each rollout: an event a line for machines, or a bar with the success so far per arm."""
     if as_json:
-        yield lambda state: typer.echo(json.dumps(_event(state)))
+        yield lambda state: echo_json(_event(state))
         return
     tally: dict[str, list[bool]] = {arm: [] for arm in Arm}
     with progress_bar("rollouts", total) as advance:
@@ -82,6 +112,13 @@ def _event(state: RunProgress) -> dict[str, Any]:
 def just_done(state: RunProgress) -> str:
     """The instruction that was just rolled out, or nothing where none was."""
     return "" if state.job is None else state.job.instance.instruction
+
+
+def echo_json(content: Any) -> None:
+    """Print content as one line of JSON, with null for what is not a number."""
+    from .eval.scores_file import null_for_nan
+
+    typer.echo(json.dumps(null_for_nan(content), allow_nan=False))
 
 
 def new_folder_for(file: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +14,8 @@ from .cli_progress import (
     JsonOption,
     TasksOption,
     ToleranceOption,
+    echo_json,
+    just_done,
     new_folder_for,
     progress_bar,
 )
@@ -53,7 +54,7 @@ def publish(
         commit = upload_release(release, private=private)
     if as_json:
         files = [{"path": f.path, "size": f.size, "sha256": f.sha256} for f in release.files]
-        typer.echo(json.dumps({"repo_id": repo_id, "version": version, "files": files, "sent": not dry_run}))
+        echo_json({"repo_id": repo_id, "version": version, "files": files, "sent": not dry_run})
         return
     if dry_run:
         for file in release.files:
@@ -110,7 +111,7 @@ def verify(
         out.write_text(verification.to_json(), encoding="utf-8")
     if as_json:
         found = [{"check": f.check, "count": f.count, "message": f.message} for f in report.findings]
-        typer.echo(json.dumps({"rollouts": report.rollouts, "replayed": report.replayed, "findings": found}))
+        echo_json({"rollouts": report.rollouts, "replayed": report.replayed, "findings": found})
     else:
         for one in report.findings:
             OUT.print(f"[red]{one.check}[/]  {escape(one.message)}", highlight=False, soft_wrap=True)
@@ -189,7 +190,6 @@ def rollouts_build(
 ) -> None:
     """Record the scripted agents over the cases, each once under P0 with its reference; run again to continue."""
     from .builders.tasks_dataset import load_instances
-    from .cli_progress import just_done
     from .eval.executors import choose_executor
     from .eval.rollout_release import build_rollouts, plan_rollouts, render_some
 
@@ -203,7 +203,9 @@ def rollouts_build(
             plan,
             choose_executor(workers, None),
             compact=compact,
-            progress=lambda agent, state: advance(f"{agent}: {just_done(state)}", state.job is not None),
+            progress=lambda agent, state: advance(
+                f"{agent}: {just_done(state)}", state.done if state.job is None else 1
+            ),
         )
     for said in plan.left_out:
         OUT.print(f"left out: {escape(said)}", highlight=False, soft_wrap=True)

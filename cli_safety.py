@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from .cli_progress import OUT, JsonOption, new_folder_for, progress_bar
+from .cli_progress import OUT, JsonOption, echo_json, new_folder_for, progress_bar
 from .toolkit.errors import InvalidInputError
 
 suites_app = typer.Typer(help="Suites of base tasks beside LIBERO's.", no_args_is_help=True)
@@ -39,7 +38,7 @@ def cost(
         costs = analyse_costs(rollouts, spec=conditions, force_limit_n=force_limit, progress=lambda done: advance(done))
     summary = cost_summary(costs).to_pylist()
     if as_json:
-        typer.echo(json.dumps(summary))
+        echo_json(summary)
     else:
         table = Table("policy", "arm", "predicate", "mean cost", "rollouts", box=None, pad_edge=False)
         for row in summary:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +10,16 @@ from rich.markup import escape
 from rich.table import Table
 
 from .cli_pictures import pictures
-from .cli_progress import ERR, FOUND_SOMETHING_WRONG, OUT, JsonOption, TasksOption, new_folder_for, progress_bar
+from .cli_progress import (
+    ERR,
+    FOUND_SOMETHING_WRONG,
+    OUT,
+    JsonOption,
+    TasksOption,
+    echo_json,
+    new_folder_for,
+    progress_bar,
+)
 from .toolkit.errors import InvalidInputError
 from .toolkit.records import SUITES, Arm, Family, Level, Prompt
 
@@ -58,7 +66,7 @@ def tasks_list(
     if not found:
         raise InvalidInputError("no case fits these filters; conflictvla tasks list  shows all")
     if as_json:
-        typer.echo(json.dumps([{"case_id": i.case_id, "instruction": i.instruction} for i in found]))
+        echo_json([{"case_id": i.case_id, "instruction": i.instruction} for i in found])
         return
     for instance in found:
         OUT.print(f"[dim]{instance.case_id}[/]  {escape(instance.instruction)}", highlight=False, soft_wrap=True)

@@ -69,10 +69,10 @@ def p_value(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def signed(fraction: float) -> str:
-    """A difference in percent with its sign; a dash where it is NaN."""
-    text = percent(fraction)
-    return "+" + text if fraction > 0 and text != "0.0" else text.replace("-", "−")
+def signed(difference: float, shown: Callable[[float], str] = percent) -> str:
+    """A difference with its sign, in percent or as ``shown`` has it; a dash where it is NaN."""
+    text = shown(difference)
+    return "+" + text if difference > 0 and text != "0.0" else text.replace("-", "−")
 
 
 def table_names(scores: Scores) -> tuple[str, ...]:
@@ -241,10 +241,11 @@ def _p(name: str) -> Column:
     return name.replace("_", " "), lambda row: p_value(row[name])
 
 
-def difference_text(row: Row) -> str:
-    """``difference`` in percent with its interval."""
+def difference_text(row: Row, shown: Callable[[float], str] = percent) -> str:
+    """``difference`` with its interval, in percent or as ``shown`` has it."""
     low, high = row["difference_lo"], row["difference_hi"]
-    return signed(row["difference"]) + ("" if math.isnan(low) else f" ({signed(low)} to {signed(high)})")
+    interval = "" if math.isnan(low) else f" ({signed(low, shown)} to {signed(high, shown)})"
+    return signed(row["difference"], shown) + interval
 
 
 def _number(name: str, decimals: int, head: str) -> Column:

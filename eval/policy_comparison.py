@@ -20,7 +20,7 @@ from .measures.outcome import Ratio, qualified_failures
 from .scores import Scores, score
 from .scores_file import read_scores
 from .statistics import generator, ratio_difference
-from .tables import percent
+from .tables import percent, rounded
 
 IntArray = npt.NDArray[np.int64]
 Sides = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
@@ -116,19 +116,21 @@ def compare_policies(first: Scores, second: Scores) -> Comparison:
 def comparison_table(comparison: Comparison) -> TextTable:
     """The comparison as text."""
     left_out = f"; without a counterpart: {comparison.only_a} of A, {comparison.only_b} of B"
-    rows = [
-        (
-            f"{row['prompt']} {probe_text(row)}".strip(),
-            SYMBOLS.get(row["measure"], row["measure"]),
-            percent(row["a"]),
-            percent(row["b"]),
-            difference_text(row),
-            p_value(row["p"]),
-            p_value(row["q"]),
-            str(row["n"]),
+    rows = []
+    for row in comparison.table.to_pylist():
+        shown = rounded if row["measure"] == COST else percent
+        rows.append(
+            (
+                f"{row['prompt']} {probe_text(row)}".strip(),
+                SYMBOLS.get(row["measure"], row["measure"]),
+                shown(row["a"]),
+                shown(row["b"]),
+                difference_text(row, shown),
+                p_value(row["p"]),
+                p_value(row["q"]),
+                str(row["n"]),
+            )
         )
-        for row in map(_as_fractions, comparison.table.to_pylist())
-    ]
     return TextTable(
         name="comparison",
         title=f"A: {comparison.a}, B: {comparison.b}",
@@ -140,13 +142,6 @@ def comparison_table(comparison: Comparison) -> TextTable:
         labels=2,
         data=comparison.table,
     )
-
-
-def _as_fractions(row: dict[str, Any]) -> dict[str, Any]:
-    """The row such that, shown in percent, a cost is shown as it is."""
-    if row["measure"] != COST:
-        return row
-    return row | {name: row[name] / 100 for name in ("a", "b", "difference", "difference_lo", "difference_hi")}
 
 
 def _only_policy(scores: Scores) -> str:

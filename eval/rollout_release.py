@@ -108,7 +108,7 @@ def build_rollouts(
         plan: See ``plan_rollouts``.
         executor: Where rollouts are run.
         compact: Leave the simulator's states out and pack the frames tightly.
-        progress: Told the agent and its progress after each rollout.
+        progress: Told the agent and its progress, after each rollout and of what is there already.
 
     Raises:
         InvalidInputError: The folder holds other rollouts, or cannot be written.
@@ -116,6 +116,8 @@ def build_rollouts(
     everything = load_instances()
     for agent in SCRIPTED:
         if (out / agent).exists():
+            if progress:
+                progress(agent, RunProgress(done=len(plan.instances), total=len(plan.instances), job=None))
             continue
 
         def tell(state: RunProgress, agent: str = agent) -> None:

@@ -55,8 +55,13 @@ def percent(fraction: float, decimals: int = 1) -> str:
     >>> percent(0.7114)
     '71.1'
     """
+    return rounded(100 * fraction, decimals)
+
+
+def rounded(value: float, decimals: int = 1) -> str:
+    """A number as it is, such as a cost; a dash where it is NaN."""
     # Adding zero turns a rounded -0.0 into 0.0.
-    return UNDEFINED if math.isnan(fraction) else f"{round(100 * fraction, decimals) + 0.0:.{decimals}f}"
+    return UNDEFINED if math.isnan(value) else f"{round(value, decimals) + 0.0:.{decimals}f}"
 
 
 def cell(row: dict[str, Any], name: str) -> Cell:

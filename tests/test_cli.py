@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from conflictvla import cli_progress
 from conflictvla.cli import main
 from conflictvla.toolkit.errors import DatasetError
 
@@ -166,3 +169,25 @@ def test_every_command_explains_itself(conflictvla: Command, command: tuple[str,
     result = conflictvla(*command, "--help")
     assert result.returncode == 0
     assert "Usage" in result.stdout
+
+
+def test_a_log_is_told_how_far_a_long_command_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with cli_progress.progress_bar("rollouts", 300) as advance:
+        advance("quickly done")
+        assert capsys.readouterr().err == ""
+
+    monkeypatch.setattr(cli_progress, "LOG_EVERY_S", 0.0)
+    with cli_progress.progress_bar("rollouts", 300) as advance:
+        advance("continuing", 100)
+        advance("close the [drawer]")
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    said = r"rollouts 101/300, \S+ a second, \d+ min left: close the \[drawer\]"
+    assert re.fullmatch(said, lines[1])
+
+
+def test_json_holds_null_for_what_is_no_number(capsys: pytest.CaptureFixture[str]) -> None:
+    cli_progress.echo_json([{"largest": math.inf, "difference": math.nan, "steps": 3}])
+    assert json.loads(capsys.readouterr().out) == [{"largest": None, "difference": None, "steps": 3}]
