@@ -16,11 +16,11 @@ from .cli_progress import (
     ToleranceOption,
     echo_json,
     just_done,
-    new_folder_for,
     progress_bar,
 )
 from .toolkit.errors import InvalidInputError
 from .toolkit.records import Prompt
+from .toolkit.whole_files import write_whole
 
 SubmissionArgument = Annotated[str, typer.Argument(help="A rollout data set, or hf://OWNER/NAME@REVISION.")]
 
@@ -107,8 +107,7 @@ def verify(
         )
     if out is not None:
         verification = verification_of(report, result)
-        new_folder_for(out)
-        out.write_text(verification.to_json(), encoding="utf-8")
+        write_whole(out, verification.to_json())
     if as_json:
         found = [{"check": f.check, "count": f.count, "message": f.message} for f in report.findings]
         echo_json({"rollouts": report.rollouts, "replayed": report.replayed, "findings": found})
@@ -148,8 +147,7 @@ def submit(
     checked = check_submission(open_source(dataset), load_all_wordings(tasks), kind=SCRIPTED if scripted else "policy")
     typer.echo(review_page(checked))
     if out is not None:
-        new_folder_for(out)
-        out.write_text(checked.result.to_json(), encoding="utf-8")
+        write_whole(out, checked.result.to_json())
     if checked.findings:
         raise typer.Exit(FOUND_SOMETHING_WRONG)
     if dry_run:

@@ -22,6 +22,7 @@ from .cli_progress import (
 )
 from .toolkit.errors import InvalidInputError
 from .toolkit.records import SUITES, Arm, Family, Level, Prompt
+from .toolkit.whole_files import write_whole
 
 if TYPE_CHECKING:
     from .toolkit.records import Instance
@@ -112,10 +113,7 @@ def _write_scene_picture(case: Instance, file: Path) -> None:
 
     new_folder_for(file)
     png = scene_picture(base_task(case.suite, case.base_task))
-    try:
-        file.write_bytes(png)
-    except OSError as error:
-        raise InvalidInputError(f"{file}: cannot be written ({error.strerror}); choose another --picture") from error
+    write_whole(file, png)
     OUT.print(f"\n{escape(str(file))}", highlight=False, soft_wrap=True)
 
 
@@ -229,7 +227,7 @@ def tasks_review(
             raise InvalidInputError(f"no case of the suite '{suite}'")
         new_folder_for(out)
         with progress_bar("base tasks", len({(case.suite, case.base_task) for case in chosen})) as advance:
-            out.write_text(review_sheet(chosen, scene_picture_if_any, advance), encoding="utf-8")
+            write_whole(out, review_sheet(chosen, scene_picture_if_any, advance))
         OUT.print(f"{escape(str(out))}  {len(chosen)} cases; open it in a browser", highlight=False, soft_wrap=True)
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ..toolkit.errors import InvalidInputError
 from ..toolkit.records import BaseTask, VisualNoise, VisualProbe
+from ..toolkit.whole_files import write_whole
 
 Image = npt.NDArray[np.uint8]
 
@@ -97,7 +98,4 @@ def write_probe_pictures(pictures: Image, probes: Sequence[VisualProbe], file: P
         draw.text(((column + 0.5) * width / len(probes), HEAD_PX / 2), probe, fill="black", font=font, anchor="mm")
     buffer = io.BytesIO()
     sheet.save(buffer, format=kind, quality=JPEG_QUALITY)
-    try:
-        file.write_bytes(buffer.getvalue())
-    except OSError as error:
-        raise InvalidInputError(f"{file}: cannot be written ({error.strerror}); choose another --out") from error
+    write_whole(file, buffer.getvalue())

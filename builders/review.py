@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..toolkit.errors import DatasetError, InvalidInputError
+from ..toolkit.whole_files import write_whole
 
 if TYPE_CHECKING:
     from ..toolkit.records import Factor
@@ -99,7 +100,7 @@ def parse_entries(text: str | bytes, name: str) -> tuple[ReviewEntry, ...]:
 def write_ledger(entries: Iterable[ReviewEntry], file: Path | None = None) -> None:
     """Write the whole ledger, an entry a line."""
     lines = ",\n".join(json.dumps(asdict(entry), ensure_ascii=False) for entry in entries)
-    (file or ledger_file()).write_text(f"[\n{lines}\n]\n" if lines else "[]\n", encoding="utf-8")
+    write_whole(file or ledger_file(), f"[\n{lines}\n]\n" if lines else "[]\n")
 
 
 def add_verdicts(entries: Sequence[ReviewEntry], contents: dict[str, str], file: Path | None = None) -> int:

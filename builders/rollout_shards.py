@@ -5,10 +5,8 @@ A shard is a parquet file: a row a frame, the episode row as JSON in the schema'
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..toolkit.errors import DatasetError, InvalidInputError
+from ..toolkit.errors import DatasetError
 from ..toolkit.records import Arm, Family, Level, Prompt
+from ..toolkit.whole_files import whole_file
 from .rollout_schema import EPISODE_COLUMNS, FRAME_FEATURES, EpisodeRecord, Rollout
 
 EPISODE_KEY = b"conflictvla.episode"
@@ -48,15 +47,9 @@ def write_shard(rollout: Rollout, folder: Path) -> Path:
     columns[STATE] = pa.FixedSizeListArray.from_arrays(states, width)
     final = np.ascontiguousarray(rollout.sim_states[-1], dtype="<f8").tobytes()
     episode = json.dumps(dataclasses.asdict(rollout.episode), sort_keys=True).encode()
-    aside = path.with_suffix(f".{os.getpid()}.part")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        pq.write_table(pa.table(columns).replace_schema_metadata({EPISODE_KEY: episode, FINAL_STATE_KEY: final}), aside)
-        os.replace(aside, path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            aside.unlink(missing_ok=True)
-        raise InvalidInputError(f"{folder}: cannot write rollouts there ({error.strerror or error})") from error
+    table = pa.table(columns).replace_schema_metadata({EPISODE_KEY: episode, FINAL_STATE_KEY: final})
+    with whole_file(path) as aside:
+        pq.write_table(table, aside)
     return path
 
 

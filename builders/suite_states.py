@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 from ..toolkit.base_tasks import base_tasks
-from ..toolkit.errors import InvalidInputError, NotFoundError, choices
+from ..toolkit.errors import NotFoundError, choices
 from ..toolkit.suite_folders import STATES, read_suite, suite_folders
+from ..toolkit.whole_files import write_whole
 
 
 def write_suite_states(
@@ -41,12 +41,7 @@ def write_suite_states(
         states = draw_initial_states(Scene(task), count, seed=seed)
         file, content = suite.states_file(task.index), io.BytesIO()
         np.savez_compressed(content, allow_pickle=False, **{STATES: states})
-        aside = file.with_name(f".{file.name}.part")
-        try:
-            aside.write_bytes(content.getvalue())
-            os.replace(aside, file)
-        except OSError as error:
-            raise InvalidInputError(f"{file}: cannot be written ({error.strerror})") from error
+        write_whole(file, content.getvalue())
         written.append(file)
         if progress:
             progress(task.name)

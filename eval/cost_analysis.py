@@ -18,6 +18,7 @@ from ..toolkit.errors import DatasetError, InvalidInputError
 from ..toolkit.records import Arm
 from ..toolkit.safety import CostSpec, read_constraints
 from ..toolkit.safety.blocks import print_cost
+from ..toolkit.whole_files import whole_file
 from .rollouts import find_datasets, read_rollouts
 from .sources import local_folder
 
@@ -133,13 +134,8 @@ def write_costs(costs: pa.Table, file: Path) -> None:
     Raises:
         InvalidInputError: It cannot be written.
     """
-    aside = file.with_name(file.name + ".part")
-    try:
+    with whole_file(file) as aside:
         pq.write_table(costs, aside)
-        aside.replace(file)
-    except OSError as error:
-        aside.unlink(missing_ok=True)
-        raise InvalidInputError(f"{file}: cannot be written ({error.strerror})") from error
 
 
 def with_costs(scores: Scores, file: Path) -> Scores:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -17,6 +16,7 @@ from ..toolkit.records import CONTROL_HZ
 from ..toolkit.simulation.rendering import CAMERAS, Camera, Image
 from ..toolkit.simulation.scene_pool import ScenePool
 from ..toolkit.visual_settings import VisualSettings, read_visual_settings
+from ..toolkit.whole_files import whole_file
 from .rollouts import read_rollouts
 from .video_files import video_path
 
@@ -107,18 +107,10 @@ def _write_video(file: Path, frames: Iterator[Image], size: int) -> None:
         import av
     except ImportError as error:
         raise MissingExtraError("writing videos", "lerobot", "av") from error
-    aside = file.with_suffix(".part.mp4")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with av.open(str(aside), "w") as container:
-            stream: Any = container.add_stream(CODEC, rate=Fraction(CONTROL_HZ))
-            stream.width = stream.height = size
-            stream.pix_fmt = "yuv420p"
-            for frame in frames:
-                container.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
-            container.mux(stream.encode())
-        os.replace(aside, file)
-    except OSError as error:
-        raise InvalidInputError(f"{file}: cannot be written ({error.strerror})") from error
-    finally:
-        aside.unlink(missing_ok=True)
+    with whole_file(file) as aside, av.open(str(aside), "w", format="mp4") as container:
+        stream: Any = container.add_stream(CODEC, rate=Fraction(CONTROL_HZ))
+        stream.width = stream.height = size
+        stream.pix_fmt = "yuv420p"
+        for frame in frames:
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
+        container.mux(stream.encode())

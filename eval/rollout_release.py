@@ -19,6 +19,7 @@ from ..builders.tasks_dataset import load_instances
 from ..toolkit.base_tasks import base_task
 from ..toolkit.errors import InvalidInputError
 from ..toolkit.records import Arm, Family, Instance, Level, Prompt
+from ..toolkit.whole_files import whole_file, write_whole
 from .executors import Executor
 from .policies.goals import check_goal
 from .policies.registry import SCRIPTED
@@ -130,8 +131,7 @@ def build_rollouts(
             pack(out / agent)
         source = Source(folder=out / agent, repo_id="", commit="")
         result = check_submission(source, everything, kind=SCRIPTED_KIND).result
-        (out / RESULTS_FOLDER).mkdir(exist_ok=True)
-        (out / RESULTS_FOLDER / result.file_name).write_text(result.to_json(), encoding="utf-8")
+        write_whole(out / RESULTS_FOLDER / result.file_name, result.to_json())
 
 
 def pack(dataset: Path) -> None:
@@ -144,9 +144,15 @@ def pack(dataset: Path) -> None:
             for name, field in zip(table.column_names, table.schema, strict=True)
             if "float" in str(field.type)
         ]
-        pq.write_table(
-            table, file, compression="zstd", compression_level=19, use_dictionary=False, use_byte_stream_split=floats
-        )
+        with whole_file(file) as aside:
+            pq.write_table(
+                table,
+                aside,
+                compression="zstd",
+                compression_level=19,
+                use_dictionary=False,
+                use_byte_stream_split=floats,
+            )
 
 
 def render_some(out: Path, count: int, progress: Callable[[str], None] | None = None) -> tuple[Path, ...]:

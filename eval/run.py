@@ -20,6 +20,7 @@ from ..builders.rollout_shards import shard_path, write_shard
 from ..toolkit.base_tasks import base_task, check_init_states
 from ..toolkit.errors import InvalidInputError
 from ..toolkit.records import Arm, Instance, VisualNoise, VisualProbe
+from ..toolkit.whole_files import write_whole
 from .executors import Executor, InProcess
 from .jobs import Failure, Job, Outcome
 from .policies.policy import Policy, PolicyInfo
@@ -208,7 +209,7 @@ def _told(outcome: Outcome, shards: Path) -> dict[str, Any]:
 
 def _list_failures(failures: Sequence[Failure], file: Path) -> None:
     lines = [json.dumps({"rollout_id": failure.rollout_id, "error": failure.error}) for failure in failures]
-    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_whole(file, "\n".join(lines) + "\n")
 
 
 def _settings(info: PolicyInfo, jobs: Sequence[Job], seed: int, versions: Versions) -> dict[str, Any]:
@@ -244,8 +245,6 @@ def _claim(work: Path, settings: dict[str, Any]) -> None:
                 )
             return
         (work / SHARDS).mkdir(parents=True, exist_ok=True)
-        aside = file.with_suffix(".part")
-        aside.write_text(text, encoding="utf-8")
-        aside.replace(file)
+        write_whole(file, text)
     except OSError as error:
         raise InvalidInputError(f"{work.parent}: cannot be written ({error.strerror})") from error

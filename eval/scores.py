@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..toolkit.errors import DatasetError, InvalidInputError
+from ..toolkit.whole_files import write_whole
 from .aggregation import PROBES, measure_table
 from .behaviour import behaviour_by_task, behaviour_change, behaviour_correlation
 from .comparisons import abstention, failed_persistence, outcome_tests, prompt_effect, undefined_counts
@@ -188,10 +188,7 @@ class Scores:
     def write(self, path: Path | str) -> Path:
         """Write the scores file, whole or not at all; returns its path."""
         path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = path.with_name(path.name + ".unfinished")
-        unfinished.write_text(self.to_json(), encoding="utf-8")
-        os.replace(unfinished, path)
+        write_whole(path, self.to_json())
         return path
 
     def _pairs_for(self, by: str) -> pa.Table:

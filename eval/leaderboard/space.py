@@ -6,6 +6,7 @@ import importlib.metadata
 from pathlib import Path
 
 from ...toolkit.errors import InvalidInputError
+from ...toolkit.whole_files import write_whole
 from ..sources import HUB, hub_address
 
 CARD = """---
@@ -63,4 +64,4 @@ def write_space(out: Path, data: str, package: str | None = None) -> None:
     except OSError as error:
         raise InvalidInputError(f"{out}: cannot be made ({error.strerror}); choose another folder") from error
     for name, text in files.items():
-        (out / name).write_text(text, encoding="utf-8")
+        write_whole(out / name, text)

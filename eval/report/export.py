@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 
 import numpy as np
 from pyarrow import csv
 
+from ...toolkit.whole_files import whole_file, write_whole
 from ..all_tables import latex, markdown, table_names, text_table
 from ..comparisons import PERSISTENCE_LEVELS
 from ..scores import Scores
+from ..scores_file import null_for_nan
 from .panels import NamedPlot, failure_distributions, family_panels, level_panels, prompt_panels
 from .picture import outcome_panels
 from .plots import persistence_curve
@@ -31,14 +32,10 @@ def write_tables(scores: Scores, folder: Path | str) -> list[Path]:
         The files written. The same scores give the same bytes.
     """
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     files = []
     for name in table_names(scores):
         table = text_table(scores, name)
-        rows = [
-            {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in row.items()}
-            for row in table.data.to_pylist()
-        ]
+        rows = null_for_nan(table.data.to_pylist())
         texts = {
             "md": f"**{table.title}.** {table.note}\n\n{markdown(table)}",
             "tex": latex(table),
@@ -46,16 +43,16 @@ def write_tables(scores: Scores, folder: Path | str) -> list[Path]:
         }
         for ending, text in texts.items():
             files.append(folder / f"{name}.{ending}")
-            files[-1].write_text(text, encoding="utf-8")
+            write_whole(files[-1], text)
         files.append(folder / f"{name}.csv")
-        csv.write_csv(table.data, files[-1])
+        with whole_file(files[-1]) as aside:
+            csv.write_csv(table.data, aside)
     return files
 
 
 def write_figures(scores: Scores, folder: Path | str) -> list[Path]:
     """Write every figure of the report's sections as SVG and as PNG; see ``write_tables``."""
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     files = []
     for figure in figures(scores):
         plot = figure.plot
@@ -63,9 +60,10 @@ def write_figures(scores: Scores, folder: Path | str) -> list[Path]:
         fonts = "system-ui, 'Helvetica Neue', Arial, sans-serif"
         files.append(folder / f"{figure.name}.svg")
         text = drawing(plot.width, plot.height, plot.title, [inner], font_family=fonts)
-        files[-1].write_text(text + "\n", encoding="utf-8")
+        write_whole(files[-1], text + "\n")
         files.append(folder / f"{figure.name}.png")
-        write_png(plot, files[-1])
+        with whole_file(files[-1]) as aside:
+            write_png(plot, aside)
     return files
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -14,6 +13,7 @@ import pyarrow as pa
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from ...toolkit.whole_files import write_whole
 from ..aggregation import base_task_clusters
 from ..all_tables import PROBE_EFFECT, SYMBOLS, p_value, probe_text, signed, text_table
 from ..comparisons import PERSISTENCE_LEVELS
@@ -132,10 +132,7 @@ def write_report(
         NotFoundError: If the folder lacks a video of the pair shown; the message says which.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(path.name + ".unfinished")
-    unfinished.write_text(render_report(scores, rollouts, videos=videos), encoding="utf-8")
-    os.replace(unfinished, path)
+    write_whole(path, render_report(scores, rollouts, videos=videos))
     return path
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import os
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
+from ...toolkit.whole_files import write_whole
 from ..measures import MEASURES
 from ..scores import Scores
 from .plots import MOST_NAMED, PolicySpots, Spot, outcome_against_process, picture_note
@@ -38,10 +38,7 @@ def write_picture(scores: Scores, path: Path | str) -> Path:
         The path written. The same scores give the same bytes.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(path.name + ".unfinished")
-    unfinished.write_text(render_picture(scores) + "\n", encoding="utf-8")
-    os.replace(unfinished, path)
+    write_whole(path, render_picture(scores) + "\n")
     return path
 
 

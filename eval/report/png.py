@@ -34,7 +34,7 @@ def write_png(plot: Plot, path: Path) -> None:
         if draw is not None:
             draw(axes, element, order)
     # No software name and date inside: the same scores give the same bytes.
-    figure.savefig(path, metadata={"Software": None}, facecolor="white")
+    figure.savefig(path, format="png", metadata={"Software": None}, facecolor="white")
 
 
 def _number(element: ElementTree.Element, name: str, default: float = 0.0) -> float:

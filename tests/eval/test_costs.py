@@ -234,4 +234,4 @@ def test_a_file_that_is_no_file_of_costs_is_refused(runs: Path, tmp_path: Path) 
     with pytest.raises(DatasetError, match="not a file of costs"):
         with_costs(scores, tmp_path / "costs.parquet")
     with pytest.raises(InvalidInputError, match="cannot be written"):
-        write_costs(analyse_costs(runs / "rollouts" / "persist"), tmp_path / "nowhere" / "costs.parquet")
+        write_costs(analyse_costs(runs / "rollouts" / "persist"), tmp_path / "costs.parquet" / "more.parquet")

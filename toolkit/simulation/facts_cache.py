@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
-import tempfile
 import zipfile
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -16,7 +16,9 @@ import mujoco
 import numpy as np
 
 from ..base_tasks import initial_states
+from ..errors import InvalidInputError
 from ..facts import Entity, SceneFacts
+from ..whole_files import whole_file
 from .scene import Scene
 from .scene_facts import measure_facts
 
@@ -94,10 +96,5 @@ def _write(facts: SceneFacts, file: Path) -> None:
             "entities": [asdict(entity) for entity in facts.entities],
         }
     )
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=file.parent, suffix=".npz", delete=False) as aside:
-            np.savez(aside, fields=np.array(fields), **{name: getattr(facts, name) for name in ARRAYS})
-        os.replace(aside.name, file)
-    except OSError:
-        return
+    with contextlib.suppress(InvalidInputError), whole_file(file) as aside, aside.open("wb") as stream:
+        np.savez(stream, fields=np.array(fields), **{name: getattr(facts, name) for name in ARRAYS})

@@ -21,6 +21,7 @@ from ....toolkit.errors import DatasetError
 from ....toolkit.records import BaseTask, Prompt
 from ....toolkit.simulation.scene import Scene
 from ....toolkit.simulation.targets import goal_targets
+from ....toolkit.whole_files import write_whole
 from ...jobs import Job
 from ...provenance import installed_versions
 from ...rollout import run_rollout
@@ -187,10 +188,8 @@ def write_demonstrations(made: Demonstrations, file: Path) -> None:
         "objects": made.names.objects,
         "joints": made.names.joints,
     }
-    half = file.with_suffix(".part")
     arrays: dict[str, npt.NDArray[Any]] = {"vectors": made.vectors, "actions": made.actions, "lengths": made.lengths}
-    half.write_bytes(save(arrays, metadata={"demonstrations": json.dumps(about)}))
-    half.replace(file)
+    write_whole(file, save(arrays, metadata={"demonstrations": json.dumps(about)}))
 
 
 def read_demonstrations(file: Path) -> Demonstrations:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from ....toolkit.errors import DatasetError
+from ....toolkit.whole_files import write_whole
 from ..checkpoints import CONFIG_FILE
 from ..policy import ACTION_WIDTH
 from .scene_vector import HAND, SceneNames
@@ -135,12 +136,11 @@ def save_network(network: Network, folder: Path, training: dict[str, Any]) -> No
     """
     from safetensors.torch import save
 
-    folder.mkdir(parents=True, exist_ok=True)
     config = {"type": TYPE, **dataclasses.asdict(network.config), "training": training}
     # Rounding costs nothing that could be measured, and halves the file.
     weights = save({name: value.half().contiguous() for name, value in network.state_dict().items()})
-    (folder / WEIGHTS_FILE).write_bytes(weights)
-    (folder / CONFIG_FILE).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    write_whole(folder / WEIGHTS_FILE, weights)
+    write_whole(folder / CONFIG_FILE, json.dumps(config, indent=2) + "\n")
 
 
 def load_config(folder: Path, where: str) -> NetworkConfig:

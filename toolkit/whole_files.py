@@ -1,0 +1,42 @@
+"""Files that are there whole or not at all: written beside their place, then renamed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from .errors import InvalidInputError
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A path to write to, which becomes the file when the block ends and is removed where that fails.
+
+    Its ending is ``.part``: a reader that looks for files by their ending never meets one that a crash left behind.
+
+    Args:
+        path: Where the file belongs; folders are made as needed.
+
+    Raises:
+        InvalidInputError: It cannot be written: no right to, no space left, a folder of that name.
+    """
+    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield aside
+        os.replace(aside, path)
+    except OSError as error:
+        why = os.strerror(error.errno) if error.errno else error  # PyArrow says more than people want to know
+        raise InvalidInputError(f"{path}: cannot be written ({why}); make room or choose another place") from error
+    finally:
+        with contextlib.suppress(OSError):
+            aside.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file, whole or not at all; text as UTF-8. See ``whole_file``."""
+    with whole_file(path) as aside:
+        aside.write_bytes(content.encode() if isinstance(content, str) else content)
