@@ -183,7 +183,7 @@ def rollouts_build(
     out: Annotated[Path, typer.Option(help="Folder; one data set an agent, and results for the leaderboard.")],
     per_cell: Annotated[int | None, typer.Option(help="Most cases of a family and level; default: all.")] = None,
     compact: Annotated[bool, typer.Option("--compact", help="Without the simulator's states, packed tightly.")] = False,
-    videos: Annotated[int, typer.Option(help="Render so many rollouts of each agent, to OUT/videos.")] = 0,
+    videos: Annotated[int, typer.Option(help="Render so many pairs of each agent, to OUT/AGENT/rendered.")] = 0,
     workers: Annotated[int, typer.Option(help="Processes on this machine; the result does not depend on it.")] = 1,
 ) -> None:
     """Record the scripted agents over the cases, each once under P0 with its reference; run again to continue."""
@@ -209,6 +209,6 @@ def rollouts_build(
         OUT.print(f"left out: {escape(said)}", highlight=False, soft_wrap=True)
     OUT.print(f"{escape(str(out))}  {plan.rollouts} rollouts of {agents} agents", highlight=False, soft_wrap=True)
     if videos:
-        with progress_bar("videos", videos * agents) as advance:
+        with progress_bar("videos", None) as advance:
             files = render_some(out, videos, lambda done: advance(done))
-        OUT.print(f"{escape(str(out / 'videos'))}  {len(files)} videos", highlight=False, soft_wrap=True)
+        OUT.print(f"{escape(str(out / '*' / files[0].parent.name))}  {len(files)} videos", soft_wrap=True)

@@ -16,6 +16,7 @@ from .all_tables import markdown, quoted, text_table
 from .rollouts import read_rollouts
 from .score_provenance import Provenance
 from .scores import score
+from .video_files import RENDERED
 
 LEROBOT_TAG = "v3.0"
 """Tag by which LeRobot finds a data set of its format; it goes with the newest version."""
@@ -82,6 +83,7 @@ def _rollouts_card(folder: Path, repo_id: str, version: str) -> str:
         conflicts=f"{provenance.conflicts:,}",
         references=f"{provenance.references:,}",
         pairs=f"{scores.pairs.num_rows:,}",
+        videos=_videos_said(folder),
         prompt=" and ".join(prompts) or "no pairs",
         scores=markdown(text_table(scores, "overall")),
         recorded="\n".join(
@@ -89,6 +91,14 @@ def _rollouts_card(folder: Path, repo_id: str, version: str) -> str:
             + [f"| `{name}` | {', '.join(map(quoted, values))} |" for name, values in _recorded(provenance).items()]
         ),
     )
+
+
+def _videos_said(folder: Path) -> str:
+    """What the card says of videos."""
+    rendered = len([*(folder / RENDERED).glob("*.mp4")])
+    if rendered == 0:
+        return "`conflictvla render` makes videos of them."
+    return f"`{RENDERED}` holds videos of {rendered} of them, and `conflictvla render` makes the others."
 
 
 def _results_card(folder: Path, repo_id: str, version: str) -> str:

@@ -28,7 +28,7 @@ from .results import SCRIPTED as SCRIPTED_KIND
 from .rollouts import read_rollouts
 from .run import RunProgress, run_policy, with_references
 from .submit import Source, check_submission
-from .video_files import video_path
+from .video_files import RENDERED, video_path
 
 INIT_STATE = 0
 
@@ -156,23 +156,33 @@ def pack(dataset: Path) -> None:
 
 
 def render_some(out: Path, count: int, progress: Callable[[str], None] | None = None) -> tuple[Path, ...]:
-    """Render rollouts of each agent, spread over its data set, to ``out/videos/<agent>``; what is there is kept.
+    """Render pairs of each agent, spread over the cases, into its data set; what is there is kept.
 
     Args:
         out: From ``build_rollouts``, with the simulator's states.
-        count: How many rollouts of each agent.
+        count: How many conflict rollouts of each agent; with each comes its reference.
         progress: Told each rollout's id when its video is there.
     """
     from .render import render_rollouts
 
     files = []
     for agent in SCRIPTED:
-        ids = read_rollouts(out / agent).episodes["rollout_id"].to_pylist()
-        for at in sorted({int(at) for at in np.linspace(0, len(ids) - 1, count)}):
-            file = video_path(out / "videos" / agent, ids[at], CAMERA)
+        for rollout_id in _spread_pairs(out / agent, count):
+            file = video_path(out / agent / RENDERED, rollout_id, CAMERA)
             if not file.exists():
-                render_rollouts(out / agent, file.parent, rollout_ids=[ids[at]], camera=CAMERA)
+                render_rollouts(out / agent, file.parent, rollout_ids=[rollout_id], camera=CAMERA)
             files.append(file)
             if progress:
-                progress(ids[at])
+                progress(rollout_id)
     return tuple(files)
+
+
+def _spread_pairs(dataset: Path, count: int) -> tuple[str, ...]:
+    """Ids of conflict rollouts from first to last at equal distances, and of their references."""
+    columns = ["rollout_id", "arm", "suite", "base_task"]
+    episodes = read_rollouts(dataset).episodes.select(columns).to_pylist()
+    conflicts = [episode for episode in episodes if episode["arm"] == Arm.CONFLICT]
+    chosen = [conflicts[int(at)] for at in np.linspace(0, len(conflicts) - 1, min(count, len(conflicts)))]
+    places = {(episode["suite"], episode["base_task"]) for episode in chosen}
+    references = [e for e in episodes if e["arm"] == Arm.REFERENCE and (e["suite"], e["base_task"]) in places]
+    return tuple(episode["rollout_id"] for episode in (*chosen, *references))

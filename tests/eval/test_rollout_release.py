@@ -14,7 +14,7 @@ from conflictvla.builders.rollout_schema import FRAME_FEATURES, SIM_STATES
 from conflictvla.builders.tasks_dataset import load_instances
 from conflictvla.eval.executors import InProcess
 from conflictvla.eval.policies.registry import SCRIPTED
-from conflictvla.eval.replay import replay_rows
+from conflictvla.eval.replay import OTHER_PROCESSORS_TOLERANCE, replay_rows
 from conflictvla.eval.results import read_results
 from conflictvla.eval.rollout_release import Plan, build_rollouts, pack, plan_rollouts, render_some
 from conflictvla.eval.rollouts import read_rollouts
@@ -92,11 +92,14 @@ def test_a_command_scores_the_packaged_rollouts() -> None:
 
 
 @pytest.mark.slow
-def test_a_packaged_rollout_replays_to_the_last_bit() -> None:
+def test_a_packaged_rollout_replays_to_the_last_bit_or_on_another_kind_of_processor_closely() -> None:
     folder = conflictvla.packaged_rollouts() / "persist"
     rollouts = read_rollouts(folder, tuple(FRAME_FEATURES))
     shortest = int(rollouts.lengths.argmin())
-    assert replay_rows(folder, rollouts, [shortest])[shortest].difference is None
+    check = replay_rows(folder, rollouts, [shortest])[shortest]
+    if check.difference is not None and check.difference.startswith("settled_state_sha256"):
+        check = replay_rows(folder, rollouts, [shortest], tolerance=OTHER_PROCESSORS_TOLERANCE)[shortest]
+    assert check.difference is None
 
 
 @pytest.mark.slow
@@ -106,8 +109,9 @@ def test_some_rollouts_of_a_release_are_rendered_and_videos_that_are_there_kept(
     build_rollouts(tmp_path, Plan(instances=release()[:2], left_out=()), InProcess())
     told: list[str] = []
     files = render_some(tmp_path, 1, told.append)
-    assert [file.parent.name for file in files] == list(SCRIPTED)
-    assert len(told) == len(SCRIPTED)
+    assert [file.parent for file in files[::2]] == [tmp_path / agent / "rendered" for agent in SCRIPTED]
+    pairs = [rollout_id.split("/")[3] for rollout_id in told]
+    assert pairs == ["grounding", "reference"] * len(SCRIPTED)
     rollouts = read_rollouts(tmp_path / SCRIPTED[0])
     with av.open(str(files[0])) as video:
         frames = [frame.to_ndarray(format="rgb24") for frame in video.decode(video=0)]

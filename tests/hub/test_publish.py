@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from datasets import load_dataset
-from huggingface_hub import HfApi, hf_hub_download, snapshot_download
+from huggingface_hub import HfApi, hf_hub_download, snapshot_download, try_to_load_from_cache
 
 from conflictvla.builders.probes import PROBES_VERSION
 from conflictvla.builders.tasks_dataset import packaged_tasks
@@ -22,6 +22,7 @@ from conflictvla.eval.rollouts import read_rollouts
 from conflictvla.eval.scores import score
 from conflictvla.eval.sources import packaged_rollouts
 from conflictvla.eval.statistics import Interval
+from conflictvla.eval.video_files import RENDERED
 
 from ..eval.in_process import Done, conflictvla
 from .hub_server import Hub
@@ -87,6 +88,24 @@ def test_published_rollouts_load_with_lerobot_and_score_alike(hub: Hub, rollouts
     assert loaded.meta.episodes["instruction"] == here.episodes["instruction"].to_pylist()
     assert score("hf://ann/rollouts@1.0.0").to_json() == score(rollouts).to_json()
     assert load_dataset("ann/rollouts", split="train", revision="1.0.0").num_rows == loaded.num_frames
+
+
+def test_videos_travel_with_rollouts_and_whoever_scores_them_does_without(
+    hub: Hub, rollouts: Path, tmp_path: Path
+) -> None:
+    with_videos = Path(shutil.copytree(rollouts, tmp_path / "rollouts"))
+    (with_videos / RENDERED).mkdir()
+    for name in ("reference", "conflict"):
+        (with_videos / RENDERED / f"{name}.agentview.mp4").write_bytes(name.encode() * 1000)
+    assert publish(with_videos, "ann/seen", version="1.0.0").returncode == 0
+    card = Path(hf_hub_download("ann/seen", "README.md", repo_type="dataset", revision="1.0.0")).read_text()
+    assert "`rendered` holds videos of 2 of them" in card
+    assert score("hf://ann/seen@1.0.0").to_json() == score(rollouts).to_json()
+    assert load_dataset("ann/seen", split="train", revision="1.0.0").num_rows > 0
+    video = f"{RENDERED}/reference.agentview.mp4"
+    assert try_to_load_from_cache("ann/seen", video, repo_type="dataset") is None
+    assert hf_hub_download("ann/seen", video, repo_type="dataset")
+    assert isinstance(try_to_load_from_cache("ann/seen", video, repo_type="dataset"), str)
 
 
 def test_a_dry_run_lists_what_would_go_and_sends_nothing(hub: Hub, tasks: Path) -> None:
