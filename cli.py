@@ -159,7 +159,7 @@ def run(
 
 @app.command()
 def replay(
-    rollouts: Annotated[Path, typer.Argument(help="Folder with one or more rollout data sets.")],
+    rollouts: RolloutsArgument,
     sample: Annotated[int | None, typer.Option(help="Replay only that many, drawn at random.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
     tolerance: ToleranceOption = 0.0,
@@ -168,11 +168,12 @@ def replay(
     """Execute recorded actions again and compare states and outcome. Exit code 1 where a rollout differs."""
     from .eval.replay import replay_rollouts
     from .eval.rollouts import find_datasets
+    from .eval.sources import local_folder
 
     checks: list[ReplayCheck] = []
-    total = sum(1 for _ in find_datasets(rollouts))
-    with progress_bar("data sets", total) as advance:
-        for folder in find_datasets(rollouts):
+    folders = find_datasets(local_folder(rollouts))
+    with progress_bar("data sets", len(folders)) as advance:
+        for folder in folders:
             checks.extend(replay_rollouts(folder, sample=sample, seed=seed, tolerance=tolerance))
             advance(folder.name)
     wrong = [check for check in checks if check.difference is not None]
@@ -189,7 +190,7 @@ def replay(
 
 @app.command()
 def render(
-    rollouts: Annotated[Path, typer.Argument(help="A rollout data set.")],
+    rollouts: Annotated[str, typer.Argument(help="A rollout data set, or hf://OWNER/NAME@REVISION.")],
     out: Annotated[Path, typer.Option(help="Folder for the videos.")],
     rollout: Annotated[
         list[str] | None, typer.Option(help="A rollout id; may be given several times. Default: all.")
@@ -200,8 +201,9 @@ def render(
     """Make videos of recorded rollouts, afterwards, from the simulator's recorded states."""
     from .eval.render import render_rollouts
     from .eval.rollouts import find_datasets
+    from .eval.sources import local_folder
 
-    folders = find_datasets(rollouts)
+    folders = find_datasets(local_folder(rollouts))
     if len(folders) != 1:
         raise InvalidInputError(f"{rollouts}: holds {len(folders)} data sets; name one of them")
     with progress_bar("videos", len(rollout) if rollout else None) as advance:

@@ -67,10 +67,10 @@ def _log_lines(what: str, total: int | None) -> Callable[..., None]:
         done, elapsed_s = done + int(step), time.monotonic() - then
         if elapsed_s < LOG_EVERY_S:
             return
-        rate = (done - done_then) / elapsed_s
+        rate = 60 * (done - done_then) / elapsed_s
         of_all = "" if total is None else f"/{total}"
-        left = "" if total is None or not rate else f", {(total - done) / rate / 60:.0f} min left"
-        ERR.print(f"{what} {done}{of_all}, {rate:.2g} a second{left}: {escape(text)}", soft_wrap=True, highlight=False)
+        left = "" if total is None or not rate else f", {(total - done) / rate:.0f} min left"
+        ERR.print(f"{what} {done}{of_all}, {rate:.3g} a minute{left}: {escape(text)}", soft_wrap=True, highlight=False)
         done_then, then = done, time.monotonic()
 
     return advance

@@ -36,6 +36,12 @@ FINAL = {
 
 CONTACT = "observation.gripper_contact"
 
+HINTS = {
+    "settled_state_sha256": "; where another kind of processor recorded it, give "
+    f"--tolerance {OTHER_PROCESSORS_TOLERANCE}"
+}
+"""What to do about a difference."""
+
 Array = npt.NDArray[np.float64]
 
 
@@ -165,7 +171,7 @@ def _start_difference(scene: Scene, episode: dict[str, Any], tolerance: float) -
         here["settled_state_sha256"] = scene.state().sha256()
     for name, value in here.items():
         if value != episode[name]:
-            return f"{name} is {value[:12]} here, {episode[name][:12]} as recorded"
+            return f"{name} is {value[:12]} here, {episode[name][:12]} as recorded{HINTS.get(name, '')}"
     return None
 
 

@@ -184,7 +184,7 @@ def test_a_log_is_told_how_far_a_long_command_is(
         advance("close the [drawer]")
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2
-    said = r"rollouts 101/300, \S+ a second, \d+ min left: close the \[drawer\]"
+    said = r"rollouts 101/300, \S+ a minute, \d+ min left: close the \[drawer\]"
     assert re.fullmatch(said, lines[1])
 
 
