@@ -89,17 +89,17 @@ def verify(
     from .eval.submit import open_source
     from .eval.verify import verification_of, verify_submission
 
-    expected = load_all_wordings(tasks)
-    if cases is not None:
-        expected = with_references(select_conflicts(expected, cases, tuple(Prompt)), expected)
+    everything = load_all_wordings(tasks)
+    wanted = None if cases is None else select_conflicts(everything, cases, tuple(Prompt))
     claimed = None if result is None else read_result(result)
     source = open_source(submission)
     with progress_bar("rollouts", None) as advance:
         report = verify_submission(
             source.folder,
-            expected,
+            everything,
             sample=sample,
             seed=seed,
+            wanted=None if wanted is None else with_references(wanted, everything),
             claimed=claimed,
             address=(source.repo_id, source.commit),
             tolerance=tolerance,
@@ -184,12 +184,13 @@ def rollouts_build(
     per_cell: Annotated[int | None, typer.Option(help="Most cases of a family and level; default: all.")] = None,
     compact: Annotated[bool, typer.Option("--compact", help="Without the simulator's states, packed tightly.")] = False,
     videos: Annotated[int, typer.Option(help="Render so many pairs of each agent, to OUT/AGENT/rendered.")] = 0,
+    verify: Annotated[int, typer.Option(help="Execute so many of each agent again, and mark its result.")] = 0,
     workers: Annotated[int, typer.Option(help="Processes on this machine; the result does not depend on it.")] = 1,
 ) -> None:
     """Record the scripted agents over the cases, each once under P0 with its reference; run again to continue."""
     from .builders.tasks_dataset import load_instances
     from .eval.executors import choose_executor
-    from .eval.rollout_release import build_rollouts, plan_rollouts, render_some
+    from .eval.rollout_release import build_rollouts, plan_rollouts, render_some, verify_rollouts
 
     if compact and videos:
         raise InvalidInputError("--videos needs the simulator's states, which --compact leaves out: give one of them")
@@ -208,6 +209,14 @@ def rollouts_build(
     for said in plan.left_out:
         OUT.print(f"left out: {escape(said)}", highlight=False, soft_wrap=True)
     OUT.print(f"{escape(str(out))}  {plan.rollouts} rollouts of {agents} agents", highlight=False, soft_wrap=True)
+    if verify:
+        with progress_bar("rollouts", None) as advance:
+            wrong = verify_rollouts(out, plan, verify, lambda done: advance(done))
+        for said in wrong:
+            OUT.print(escape(said), highlight=False, soft_wrap=True)
+        if wrong:
+            raise typer.Exit(FOUND_SOMETHING_WRONG)
+        OUT.print(f"{escape(str(out / 'verified'))}  {verify} of each agent executed again: verified", soft_wrap=True)
     if videos:
         with progress_bar("videos", None) as advance:
             files = render_some(out, videos, lambda done: advance(done))

@@ -23,11 +23,12 @@ from ..toolkit.whole_files import whole_file, write_whole
 from .executors import Executor
 from .policies.goals import check_goal
 from .policies.registry import SCRIPTED
-from .results import RESULTS_FOLDER
+from .results import RESULTS_FOLDER, VERIFIED_FOLDER, read_results
 from .results import SCRIPTED as SCRIPTED_KIND
 from .rollouts import read_rollouts
 from .run import RunProgress, run_policy, with_references
 from .submit import Source, check_submission
+from .verify import verification_of, verify_submission
 from .video_files import RENDERED, video_path
 
 INIT_STATE = 0
@@ -132,6 +133,33 @@ def build_rollouts(
         source = Source(folder=out / agent, repo_id="", commit="")
         result = check_submission(source, everything, kind=SCRIPTED_KIND).result
         write_whole(out / RESULTS_FOLDER / result.file_name, result.to_json())
+
+
+def verify_rollouts(
+    out: Path, plan: Plan, sample: int, progress: Callable[[str], None] | None = None
+) -> tuple[str, ...]:
+    """Verify each agent's rollouts and mark its result for the leaderboard, in ``out/verified``.
+
+    Args:
+        out: From ``build_rollouts``.
+        plan: What was to be recorded.
+        sample: How many rollouts of each agent are executed again.
+        progress: Told what was just done.
+
+    Returns:
+        What was found wrong.
+    """
+    everything = load_instances()
+    wrong: list[str] = []
+    for entry in read_results(out):
+        result, file = entry.result, out / RESULTS_FOLDER / f"{entry.name}.json"
+        folder = out / result.policy_name
+        report = verify_submission(
+            folder, everything, sample=sample, seed=0, wanted=plan.instances, claimed=result, progress=progress
+        )
+        write_whole(out / VERIFIED_FOLDER / file.name, verification_of(report, file).to_json())
+        wrong.extend(f"{result.policy_name}: {found.message}" for found in report.findings)
+    return tuple(wrong)
 
 
 def pack(dataset: Path) -> None:

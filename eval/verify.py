@@ -63,6 +63,7 @@ def verify_submission(
     *,
     sample: int,
     seed: int,
+    wanted: Sequence[Instance] | None = None,
     claimed: Result | None = None,
     address: tuple[str, str] = ("", ""),
     tolerance: float = 0.0,
@@ -76,6 +77,7 @@ def verify_submission(
         instances: The task release, references and conflicts.
         sample: How many rollouts to execute again.
         seed: Seed of the draw; choose it when the submission can no longer be changed.
+        wanted: What of the release must be there; by default all of it.
         claimed: The results file that was submitted with them.
         address: Data set and commit on the Hub that the folder is a copy of.
         tolerance: Largest difference in a replayed position, in m and rad; see ``replay_rollouts``.
@@ -93,7 +95,7 @@ def verify_submission(
     pool = scenes or ScenePool()
     scores = score_rollouts([rollouts])
     findings = [
-        *check_rollouts(rollouts, instances),
+        *check_rollouts(rollouts, instances if wanted is None else wanted),
         *check_states(dataset, rollouts, pool, tolerance=tolerance, progress=progress),
     ]
     rows = drawn(len(rollouts), sample, seed)

@@ -16,7 +16,7 @@ from conflictvla.eval.executors import InProcess
 from conflictvla.eval.policies.registry import SCRIPTED
 from conflictvla.eval.replay import OTHER_PROCESSORS_TOLERANCE, replay_rows
 from conflictvla.eval.results import read_results
-from conflictvla.eval.rollout_release import Plan, build_rollouts, pack, plan_rollouts, render_some
+from conflictvla.eval.rollout_release import Plan, build_rollouts, pack, plan_rollouts, render_some, verify_rollouts
 from conflictvla.eval.rollouts import read_rollouts
 from conflictvla.eval.scores import score
 from conflictvla.toolkit.records import Arm, Family, Level, Prompt
@@ -25,6 +25,8 @@ from ..hub.recorded import honest, release, write
 from .in_process import conflictvla as command
 
 LARGEST_PACKAGED = 3 << 20
+
+TINY = Plan(instances=release()[:2], left_out=())
 
 
 def test_a_sample_has_each_family_and_level_from_other_places() -> None:
@@ -102,22 +104,42 @@ def test_a_packaged_rollout_replays_to_the_last_bit_or_on_another_kind_of_proces
     assert check.difference is None
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A release of one pair an agent."""
+    out = tmp_path_factory.mktemp("release")
+    build_rollouts(out, TINY, InProcess())
+    return out
+
+
+def test_a_release_is_marked_as_verified_where_its_rollouts_happen_again(built: Path, tmp_path: Path) -> None:
+    assert verify_rollouts(built, TINY, 1) == ()
+    assert all(entry.verification and entry.verification.replayed == 1 for entry in read_results(built))
+
+    other = Path(shutil.copytree(built, tmp_path / "release"))
+    shutil.rmtree(other / "persist")
+    shutil.copytree(other / "refuse", other / "persist")
+    wrong = verify_rollouts(other, TINY, 1)
+    assert wrong
+    assert all(said.startswith("persist: ") for said in wrong)
+    assert [e.result.policy_name for e in read_results(other) if e.verification is None] == ["persist"]
+
+
 @pytest.mark.slow
-def test_some_rollouts_of_a_release_are_rendered_and_videos_that_are_there_kept(tmp_path: Path) -> None:
+def test_some_rollouts_of_a_release_are_rendered_and_videos_that_are_there_kept(built: Path) -> None:
     import av
 
-    build_rollouts(tmp_path, Plan(instances=release()[:2], left_out=()), InProcess())
     told: list[str] = []
-    files = render_some(tmp_path, 1, told.append)
-    assert [file.parent for file in files[::2]] == [tmp_path / agent / "rendered" for agent in SCRIPTED]
+    files = render_some(built, 1, told.append)
+    assert [file.parent for file in files[::2]] == [built / agent / "rendered" for agent in SCRIPTED]
     pairs = [rollout_id.split("/")[3] for rollout_id in told]
     assert pairs == ["grounding", "reference"] * len(SCRIPTED)
-    rollouts = read_rollouts(tmp_path / SCRIPTED[0])
+    rollouts = read_rollouts(built / SCRIPTED[0])
     with av.open(str(files[0])) as video:
         frames = [frame.to_ndarray(format="rgb24") for frame in video.decode(video=0)]
     assert len(frames) == rollouts.lengths[rollouts.rows_of(told[:1])[0]] + 1
     assert frames[0].shape == (256, 256, 3)
     assert frames[0].std() > 20
     written = [file.stat().st_mtime_ns for file in files]
-    assert render_some(tmp_path, 1) == files
+    assert render_some(built, 1) == files
     assert [file.stat().st_mtime_ns for file in files] == written
