@@ -181,6 +181,9 @@ def leaderboard(
 
 def rollouts_build(
     out: Annotated[Path, typer.Option(help="Folder; one data set an agent, and results for the leaderboard.")],
+    agents: Annotated[
+        str, typer.Option(help="Scripted agents, with commas between them.")
+    ] = "persist,refuse,fail_persist",
     per_cell: Annotated[int | None, typer.Option(help="Most cases of a family and level; default: all.")] = None,
     compact: Annotated[bool, typer.Option("--compact", help="Without the simulator's states, packed tightly.")] = False,
     videos: Annotated[int, typer.Option(help="Render so many pairs of each agent, to OUT/AGENT/rendered.")] = 0,
@@ -194,8 +197,7 @@ def rollouts_build(
 
     if compact and videos:
         raise InvalidInputError("--videos needs the simulator's states, which --compact leaves out: give one of them")
-    plan = plan_rollouts(load_instances(), per_cell)
-    agents = plan.rollouts // len(plan.instances)
+    plan = plan_rollouts(load_instances(), per_cell, agents.split(","))
     with progress_bar("rollouts", plan.rollouts) as advance:
         build_rollouts(
             out,
@@ -208,7 +210,9 @@ def rollouts_build(
         )
     for said in plan.left_out:
         OUT.print(f"left out: {escape(said)}", highlight=False, soft_wrap=True)
-    OUT.print(f"{escape(str(out))}  {plan.rollouts} rollouts of {agents} agents", highlight=False, soft_wrap=True)
+    OUT.print(
+        f"{escape(str(out))}  {plan.rollouts} rollouts of {len(plan.agents)} agents", highlight=False, soft_wrap=True
+    )
     if verify:
         with progress_bar("rollouts", None) as advance:
             wrong = verify_rollouts(out, plan, verify, lambda done: advance(done))
@@ -219,5 +223,5 @@ def rollouts_build(
         OUT.print(f"{escape(str(out / 'verified'))}  {verify} of each agent executed again: verified", soft_wrap=True)
     if videos:
         with progress_bar("videos", None) as advance:
-            files = render_some(out, videos, lambda done: advance(done))
+            files = render_some(out, plan, videos, lambda done: advance(done))
         OUT.print(f"{escape(str(out / '*' / files[0].parent.name))}  {len(files)} videos", soft_wrap=True)

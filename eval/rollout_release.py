@@ -17,12 +17,13 @@ import pyarrow.parquet as pq
 from ..builders.rollout_schema import SIM_STATES
 from ..builders.tasks_dataset import load_instances
 from ..toolkit.base_tasks import base_task
-from ..toolkit.errors import InvalidInputError
+from ..toolkit.errors import InvalidInputError, NotFoundError, choices
 from ..toolkit.records import Arm, Family, Instance, Level, Prompt
 from ..toolkit.whole_files import whole_file, write_whole
 from .executors import Executor
 from .policies.goals import check_goal
 from .policies.registry import SCRIPTED
+from .policies.scripted import AGENTS
 from .results import RESULTS_FOLDER, VERIFIED_FOLDER, read_results
 from .results import SCRIPTED as SCRIPTED_KIND
 from .rollouts import read_rollouts
@@ -42,26 +43,35 @@ class Plan:
     """What a release consists of.
 
     Attributes:
+        agents: Names of scripted agents.
         instances: Conflict instances with their references, for each agent.
         left_out: Base tasks for which the scripted agents have no skill, and why.
     """
 
+    agents: tuple[str, ...] = SCRIPTED
     instances: tuple[Instance, ...]
     left_out: tuple[str, ...]
 
     @property
     def rollouts(self) -> int:
         """Rollouts of all agents together."""
-        return len(SCRIPTED) * len(self.instances)
+        return len(self.agents) * len(self.instances)
 
 
-def plan_rollouts(instances: Sequence[Instance], per_cell: int | None = None) -> Plan:
+def plan_rollouts(instances: Sequence[Instance], per_cell: int | None = None, agents: Sequence[str] = SCRIPTED) -> Plan:
     """Every case under P0 that the scripted agents can be asked, or as many of each family and level.
 
     Args:
         instances: The task release.
         per_cell: Most cases of a family and level, spread over suites and base tasks; None for all.
+        agents: Names of scripted agents.
+
+    Raises:
+        NotFoundError: No such scripted agent.
     """
+    for agent in agents:
+        if agent not in AGENTS:
+            raise NotFoundError(f"no scripted agent '{agent}': {choices(agent, sorted(AGENTS))}")
     conflicts = [i for i in instances if i.arm is Arm.CONFLICT and i.prompt is Prompt.P0]
     left_out = {}
     for suite, name in dict.fromkeys((i.suite, i.base_task) for i in conflicts):
@@ -71,7 +81,11 @@ def plan_rollouts(instances: Sequence[Instance], per_cell: int | None = None) ->
             left_out[suite, name] = str(error)
     able = [i for i in conflicts if (i.suite, i.base_task) not in left_out]
     chosen = able if per_cell is None else stratified(able, per_cell)
-    return Plan(instances=with_references(chosen, instances), left_out=tuple(left_out.values()))
+    return Plan(
+        agents=tuple(dict.fromkeys(agents)),
+        instances=with_references(chosen, instances),
+        left_out=tuple(left_out.values()),
+    )
 
 
 def stratified(conflicts: Sequence[Instance], per_cell: int) -> list[Instance]:
@@ -116,7 +130,7 @@ def build_rollouts(
         InvalidInputError: The folder holds other rollouts, or cannot be written.
     """
     everything = load_instances()
-    for agent in SCRIPTED:
+    for agent in plan.agents:
         if (out / agent).exists():
             if progress:
                 progress(agent, RunProgress(done=len(plan.instances), total=len(plan.instances), job=None))
@@ -127,7 +141,7 @@ def build_rollouts(
                 progress(agent, state)
 
         run_policy(agent, plan.instances, out, init_states=[INIT_STATE], executor=executor, progress=tell)
-    for agent in SCRIPTED:
+    for agent in plan.agents:
         if compact:
             pack(out / agent)
         source = Source(folder=out / agent, repo_id="", commit="")
@@ -183,18 +197,19 @@ def pack(dataset: Path) -> None:
             )
 
 
-def render_some(out: Path, count: int, progress: Callable[[str], None] | None = None) -> tuple[Path, ...]:
+def render_some(out: Path, plan: Plan, count: int, progress: Callable[[str], None] | None = None) -> tuple[Path, ...]:
     """Render pairs of each agent, spread over the cases, into its data set; what is there is kept.
 
     Args:
         out: From ``build_rollouts``, with the simulator's states.
+        plan: What was recorded.
         count: How many conflict rollouts of each agent; with each comes its reference.
         progress: Told each rollout's id when its video is there.
     """
     from .render import render_rollouts
 
     files = []
-    for agent in SCRIPTED:
+    for agent in plan.agents:
         for rollout_id in _spread_pairs(out / agent, count):
             file = video_path(out / agent / RENDERED, rollout_id, CAMERA)
             if not file.exists():

@@ -48,6 +48,16 @@ def test_the_whole_release_has_every_case_that_the_agents_can_be_asked_once() ->
     assert len(plan.left_out) == len({(i.suite, i.base_task) for i in every} - tasks)
 
 
+def test_a_release_may_be_of_any_scripted_agents_and_only_of_those() -> None:
+    plan = plan_rollouts(load_instances(), 1, ["noisy", "redirect", "noisy"])
+    assert plan.agents == ("noisy", "redirect")
+    assert plan.rollouts == 2 * len(plan.instances)
+    done = command("rollouts", "build", "--out", "nowhere", "--agents", "persist,noisi")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no scripted agent 'noisi': did you mean 'noisy'" in done.stderr
+    assert not Path("nowhere").exists()
+
+
 def test_packing_changes_no_number_and_needs_less_room(tmp_path: Path) -> None:
     before = write(tmp_path / "before", honest()[:3])
     after = Path(shutil.copytree(before, tmp_path / "after"))
@@ -130,7 +140,7 @@ def test_some_rollouts_of_a_release_are_rendered_and_videos_that_are_there_kept(
     import av
 
     told: list[str] = []
-    files = render_some(built, 1, told.append)
+    files = render_some(built, TINY, 1, told.append)
     assert [file.parent for file in files[::2]] == [built / agent / "rendered" for agent in SCRIPTED]
     pairs = [rollout_id.split("/")[3] for rollout_id in told]
     assert pairs == ["grounding", "reference"] * len(SCRIPTED)
@@ -141,5 +151,5 @@ def test_some_rollouts_of_a_release_are_rendered_and_videos_that_are_there_kept(
     assert frames[0].shape == (256, 256, 3)
     assert frames[0].std() > 20
     written = [file.stat().st_mtime_ns for file in files]
-    assert render_some(built, 1) == files
+    assert render_some(built, TINY, 1) == files
     assert [file.stat().st_mtime_ns for file in files] == written
