@@ -9,6 +9,7 @@ from pathlib import Path
 from ..builders.tasks_dataset import load_instances
 from ..toolkit.errors import InvalidInputError
 from ..toolkit.records import Arm, Family, Instance, Level, Prompt
+from ..toolkit.simulation.scene_pool import ScenePool
 from .executors import InProcess
 from .policies.registry import SCRIPTED
 from .run import RunProgress, run_policy, with_references
@@ -88,7 +89,7 @@ def run_demo(out: Path, progress: Callable[[str, RunProgress], None] | None = No
         raise InvalidInputError(f"{out}: exists and holds other files; choose another --out or remove it")
     instances = load_instances()
     chosen = with_references(demo_cases(instances), instances)
-    executor = InProcess()
+    executor = InProcess(ScenePool(capacity=len({(i.suite, i.base_task) for i in chosen})))
     for name in SCRIPTED:
         if (out / ROLLOUTS / name).exists():
             continue  # finished before an interruption

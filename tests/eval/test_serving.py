@@ -44,10 +44,10 @@ def instances() -> tuple[Instance, ...]:
 
 @pytest.fixture(scope="module")
 def scenes() -> ScenePool:
-    return ScenePool()
+    return ScenePool(capacity=10)
 
 
-TWINS = ScenePool()
+TWINS = ScenePool(capacity=10)
 """The servers' scenes; one client at a time."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections import OrderedDict
 
 from ..base_tasks import base_task
@@ -14,10 +15,11 @@ class ScenePool:
     A scene's reset is complete, so a rollout in a used scene equals one in a new scene, bit by bit.
 
     Args:
-        capacity: Most scenes kept; each holds its meshes and textures, some 100 MB.
+        capacity: Most scenes kept; each holds meshes and textures of 200 to 400 MB. Rollouts come a base task after the
+            other, so few are needed.
     """
 
-    def __init__(self, capacity: int = 10) -> None:
+    def __init__(self, capacity: int = 2) -> None:
         self._capacity = capacity
         self._scenes: OrderedDict[tuple[str, str], Scene] = OrderedDict()
 
@@ -25,8 +27,9 @@ class ScenePool:
         """The scene of a base task, built when first asked for."""
         key = suite, task
         if key not in self._scenes:
-            self._scenes[key] = Scene(base_task(suite, task))
-            if len(self._scenes) > self._capacity:
+            while len(self._scenes) >= self._capacity:
                 self._scenes.popitem(last=False)
+                gc.collect()  # LIBERO's objects hold each other, and the model with them
+            self._scenes[key] = Scene(base_task(suite, task))
         self._scenes.move_to_end(key)
         return self._scenes[key]
