@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from .toolkit.rounding import pin_rounding
+
 if TYPE_CHECKING:
     from .builders.tasks_dataset import load_instances, load_tasks
     from .eval.evaluate import evaluate
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from .toolkit.errors import ConflictVLAError
 
 __all__ = ["ConflictVLAError", "Scores", "evaluate", "load_instances", "load_tasks", "packaged_rollouts", "score"]
+
+pin_rounding()
 
 _HOMES = {
     "ConflictVLAError": ".toolkit.errors",

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 TasksOption = Annotated[Path | None, typer.Option("--tasks", help="Another task release; default: the packaged one.")]
 ToleranceOption = Annotated[
-    float, typer.Option(help="Largest difference in positions, in m and rad; 0.01 for records of other processors.")
+    float,
+    typer.Option(help="Largest difference of positions, in m and rad; 0.01 where records were rounded otherwise."),
 ]
 
 OUT = Console()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ..toolkit.errors import ConflictVLAError
 from ..toolkit.libero_install import libero_distribution
+from ..toolkit.rounding import KERNEL, rounding_kernel
 
 if TYPE_CHECKING:
     from ..toolkit.simulation.scene import Scene
@@ -87,7 +88,7 @@ def _simulation() -> list[Finding]:
         return [Finding(check="libero", state="absent", detail=str(error))]
     except ConflictVLAError as error:
         return [Finding(check="libero", state="broken", detail=str(error))]
-    return [Finding(check="libero", state="ok", detail=distribution), _mujoco_pin(), *_scene()]
+    return [Finding(check="libero", state="ok", detail=distribution), _mujoco_pin(), _rounding(), *_scene()]
 
 
 def _mujoco_pin() -> Finding:
@@ -96,6 +97,13 @@ def _mujoco_pin() -> Finding:
         return Finding(check="mujoco version", state="ok", detail=f"{version}, as released cases were proven under")
     detail = f"{version}: success rates differ between versions; pip install mujoco=={PINNED_MUJOCO}"
     return Finding(check="mujoco version", state="broken", detail=detail)
+
+
+def _rounding() -> Finding:
+    kernel = rounding_kernel()
+    detail = f"OpenBLAS kernel {kernel}: what is recorded here replays exactly "
+    elsewhere = "on any x86 processor with AVX2" if kernel in (KERNEL, "Zen") else "under the same one"
+    return Finding(check="rounding", state="ok", detail=detail + elsewhere)
 
 
 def _scene() -> list[Finding]:

@@ -17,6 +17,7 @@ from multiprocessing import get_context
 from typing import Protocol
 
 from ..toolkit.errors import InvalidInputError, PolicyError
+from ..toolkit.rounding import hand_down_rounding
 from ..toolkit.simulation.scene_pool import ScenePool
 from .jobs import Failure, Job, Outcome, batches
 from .policies.policy import Policy
@@ -86,6 +87,7 @@ class Processes:
     def run(self, policy: Policy | str, jobs: Sequence[Job], *, stop_on_failure: bool) -> Iterator[Outcome]:
         """Run the jobs; see ``Executor.run``."""
         spec = named(policy)
+        hand_down_rounding()
         todo: queue.SimpleQueue[tuple[Job, ...]] = queue.SimpleQueue()
         for batch in batches_for(jobs, self._workers):
             todo.put(batch)

@@ -37,8 +37,8 @@ FINAL = {
 CONTACT = "observation.gripper_contact"
 
 HINTS = {
-    "settled_state_sha256": "; where another kind of processor recorded it, give "
-    f"--tolerance {OTHER_PROCESSORS_TOLERANCE}"
+    "settled_state_sha256": "; where it was recorded on another kind of processor, or under another OPENBLAS_CORETYPE, "
+    f"give --tolerance {OTHER_PROCESSORS_TOLERANCE}"
 }
 """What to do about a difference."""
 
@@ -71,11 +71,12 @@ def replay_rollouts(
 ) -> tuple[ReplayCheck, ...]:
     """Replay the rollouts of a data set, or a random sample.
 
-    On the kind of processor that recorded them, with the same software, everything agrees to the last bit (tolerance
-    0). Others round differently, and contact magnifies that to centimetres within seconds. With a tolerance, each step
-    therefore starts from its recorded state where these are kept, and what it leads to is compared; the differences of
-    all steps must add up to no more, so that many small liberties do not make a large one. For other x86 processors
-    ``OTHER_PROCESSORS_TOLERANCE`` is enough (``tests/benchmarks/bench_processors.py`` measures it).
+    Where ``rounding_kernel`` is that of the recording, with the same software, everything agrees to the last bit
+    (tolerance 0). Elsewhere rounding differs, and contact magnifies that to centimetres within seconds. With a
+    tolerance, each step therefore starts from its recorded state where these are kept, and what it leads to is
+    compared; the differences of all steps must add up to no more, so that many small liberties do not make a large one.
+    For other kernels of x86 processors ``OTHER_PROCESSORS_TOLERANCE`` is enough
+    (``tests/benchmarks/bench_processors.py`` measures it).
 
     Args:
         folder: The data set.

@@ -23,7 +23,7 @@ from conflictvla.toolkit.records import Prompt
 CASES = "libero_goal/put_the_bowl_on_the_plate/*/L1/00*,libero_10/*/grounding/L1/00*,libero_spatial/*/spatial/L2/00*"
 PROCESSORS = {
     "openblas_prescott": {"OPENBLAS_CORETYPE": "Prescott"},
-    "openblas_haswell": {"OPENBLAS_CORETYPE": "Haswell"},
+    "openblas_zen": {"OPENBLAS_CORETYPE": "Zen"},
     "libm_without_avx_fma": {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX512F,-AVX2,-AVX,-FMA,-FMA4"},
 }
 
