@@ -11,7 +11,7 @@ TYPECHECK := build/typecheck
 # What the import package is made of: the repository root's modules and its folders that are packages.
 PACKAGE_PARTS = $(wildcard *.py) py.typed $(patsubst %/__init__.py,%,$(wildcard */__init__.py))
 
-.PHONY: help setup demo test test-all lint format check docs bench constraints rollouts pictures lexicon clean
+.PHONY: help setup demo test test-all lint format check docs bench constraints rollouts results pictures lexicon clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -61,6 +61,11 @@ rollouts: setup ## record the packaged rollouts anew, after the tasks have chang
 	rm -rf build/rollouts
 	$(BIN)/conflictvla rollouts build --out build/rollouts --per-cell 1 --compact
 	rm -rf dataset_cards/rollouts && mv build/rollouts dataset_cards/rollouts
+
+results: setup ## record every case anew, and keep what the leaderboard shows without --data (two hours)
+	$(BIN)/conflictvla rollouts build --out build/release --workers 2 --verify 50
+	rm -rf dataset_cards/leaderboard && mkdir dataset_cards/leaderboard
+	mv build/release/results build/release/verified dataset_cards/leaderboard
 
 pictures: setup ## draw the visual probes' picture of the documentation anew
 	$(BIN)/conflictvla tasks pictures --out docs/pages/figures/visual_probes.jpg --size 192

@@ -26,6 +26,11 @@ def packaged_rollouts() -> Path:
     return Path(str(resources.files("conflictvla.dataset_cards"))) / "rollouts"
 
 
+def packaged_results() -> Path:
+    """Folder of the scripted agents' results over all cases, as the leaderboard reads it."""
+    return Path(str(resources.files("conflictvla.dataset_cards"))) / "leaderboard"
+
+
 def local_folder(source: Path | str) -> Path:
     """The folder with a source's files, fetched into the Hub's cache first where it is on the Hub.
 

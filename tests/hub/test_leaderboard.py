@@ -16,10 +16,13 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from conflictvla.builders.tasks_dataset import load_instances
 from conflictvla.eval.leaderboard.app import Board, serve
 from conflictvla.eval.leaderboard.board import Filters, policy_page, table_page
+from conflictvla.eval.policies.registry import SCRIPTED
 from conflictvla.eval.results import read_results
 from conflictvla.toolkit.errors import DatasetError
+from conflictvla.toolkit.records import Arm, Prompt
 
 from ..browser import chromium, needs_chromium
 from ..eval.in_process import conflictvla
@@ -166,6 +169,27 @@ def test_a_damaged_file_does_not_take_the_others_down(board: Path, tmp_path: Pat
         read_results(copy)
     with pytest.raises(DatasetError, match=r"holds no results"):
         Board(tmp_path).entries()
+
+
+def test_without_data_it_shows_what_the_scripted_agents_did_on_every_case() -> None:
+    entries = {entry.result.policy_name: entry for entry in Board("packaged").entries()}
+    assert entries.keys() >= set(SCRIPTED)
+    cases = sum(i.arm is Arm.CONFLICT and i.prompt is Prompt.P0 for i in load_instances())
+    for entry in entries.values():
+        row = entry.result.row("P0")
+        assert row is not None
+        assert (row.n, entry.result.expected["P0"], entry.result.kind) == (cases, cases, "scripted agent")
+        assert row.measures["PCSR"].value == 1.0
+        assert entry.verification is not None
+
+    def value(agent: str, measure: str) -> float:
+        row = entries[agent].result.row("P0")
+        assert row is not None
+        return row.measures[measure].value
+
+    assert [value(agent, "RGSR") for agent in SCRIPTED] == [1.0, 0.0, 0.0]
+    assert value("refuse", "TAR") < 0.01 < 0.99 < value("fail_persist", "TAR")
+    assert value("fail_persist", "AMS") < 0.1 < 0.99 < value("refuse", "AMS")
 
 
 def test_pages_without_a_value_or_a_fitting_entry_say_so(board: Path) -> None:
