@@ -9,10 +9,8 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
 
 from ..toolkit.errors import InvalidInputError, NotFoundError
 from ..toolkit.facts import SceneFacts
@@ -20,6 +18,7 @@ from ..toolkit.language import render
 from ..toolkit.operators import propose
 from ..toolkit.plan import Plan
 from ..toolkit.premises import Finding, check, factors
+from ..toolkit.processes import worker_processes
 from ..toolkit.reading import parse_base_instruction
 from ..toolkit.records import Arm, BaseTask, Factor, Family, Instance, Level, Prompt
 from ..toolkit.vocabulary import Vocabulary, load_vocabulary
@@ -110,7 +109,7 @@ def judge_candidates(
     """
     done = []
     judge = functools.partial(_candidates_or_reason, init_states=init_states, fresh=fresh)
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) if workers > 1 else nullcontext() as pool:
+    with worker_processes(workers) if workers > 1 else nullcontext() as pool:
         for result in map(judge, tasks) if pool is None else pool.map(judge, tasks):
             done.append(result)
             if progress:

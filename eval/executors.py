@@ -13,11 +13,10 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
 from typing import Protocol
 
 from ..toolkit.errors import InvalidInputError, PolicyError
-from ..toolkit.rounding import hand_down_rounding
+from ..toolkit.processes import worker_processes
 from ..toolkit.simulation.scene_pool import ScenePool
 from .jobs import Failure, Job, Outcome, batches
 from .policies.policy import Policy
@@ -87,7 +86,6 @@ class Processes:
     def run(self, policy: Policy | str, jobs: Sequence[Job], *, stop_on_failure: bool) -> Iterator[Outcome]:
         """Run the jobs; see ``Executor.run``."""
         spec = named(policy)
-        hand_down_rounding()
         todo: queue.SimpleQueue[tuple[Job, ...]] = queue.SimpleQueue()
         for batch in batches_for(jobs, self._workers):
             todo.put(batch)
@@ -193,7 +191,7 @@ def _drive_worker(
     stop: threading.Event,
 ) -> None:
     """Feed one worker process, job by job, until nothing is left."""
-    pool = _new_process()
+    pool = worker_processes(1)
     try:
         while not stop.is_set():
             try:
@@ -219,12 +217,8 @@ def _run_in(
         with contextlib.suppress(BrokenProcessPool):
             return pool, pool.submit(run_job_here, spec, answer_limit_s, job).result()
         pool.shutdown(wait=False)
-        pool = _new_process()
+        pool = worker_processes(1)
     return pool, lost(spec, job)
-
-
-def _new_process() -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn"))
 
 
 class _Asked:

@@ -40,7 +40,7 @@ DRIVEN = 4
 
 @pytest.fixture(scope="module")
 def scenes() -> ScenePool:
-    pool = ScenePool(capacity=10)
+    pool = ScenePool(capacity=4)
     scene = pool.scene(*TASK)
     scene.reset(0)
     try:

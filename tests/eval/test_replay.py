@@ -24,7 +24,7 @@ Tamper = Callable[[str, str, Callable[[pa.ChunkedArray], pa.Array]], Path]
 
 @pytest.fixture(scope="module")
 def scenes() -> ScenePool:
-    return ScenePool(capacity=10)
+    return ScenePool(capacity=4)
 
 
 @pytest.fixture(scope="module")

@@ -51,7 +51,7 @@ class Wave:
 
 @pytest.fixture(scope="module")
 def scenes() -> ScenePool:
-    return ScenePool(capacity=10)
+    return ScenePool(capacity=4)
 
 
 @pytest.fixture(scope="module")

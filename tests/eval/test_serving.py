@@ -44,10 +44,10 @@ def instances() -> tuple[Instance, ...]:
 
 @pytest.fixture(scope="module")
 def scenes() -> ScenePool:
-    return ScenePool(capacity=10)
+    return ScenePool(capacity=4)
 
 
-TWINS = ScenePool(capacity=10)
+TWINS = ScenePool(capacity=4)
 """The servers' scenes; one client at a time."""
 
 

@@ -37,7 +37,7 @@ PROBES = (VisualProbe.V0, VisualProbe.V1, VisualProbe.V4)
 
 @pytest.fixture(scope="module")
 def pool() -> ScenePool:
-    return ScenePool(capacity=10)
+    return ScenePool(capacity=4)
 
 
 @pytest.fixture(scope="module")

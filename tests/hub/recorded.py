@@ -25,7 +25,7 @@ from ..eval.synthetic_rollouts import write_dataset
 SUITE, TASK = "libero_goal", "turn_on_the_stove"
 INIT_STATES = (0, 1)
 
-SCENES = ScenePool(capacity=10)
+SCENES = ScenePool(capacity=4)
 
 
 class HalfRefusing(Persist):

@@ -122,7 +122,7 @@ def recorded(scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pa
         [dataclasses.replace(instance, horizon=3 * CHUNK)],
         tmp_path_factory.mktemp("out"),
         init_states=[0],
-        executor=InProcess(ScenePool(capacity=10)),
+        executor=InProcess(ScenePool(capacity=4)),
     )
     assert run.dataset is not None
     return run.dataset, policy
