@@ -1,6 +1,7 @@
 """What several folders of tests share."""
 
 import atexit
+import gc
 import os
 import shutil
 import socket
@@ -38,6 +39,16 @@ os.environ |= {
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
 }
 os.environ.pop("HF_TOKEN", None)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forget(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Give up what a module has cached: its scenes, of some hundred MB each, would stay until the last test."""
+    yield
+    for value in vars(request.module).values():
+        if hasattr(value, "cache_clear") and value.__module__ == request.module.__name__:
+            value.cache_clear()
+    gc.collect()
 
 
 @pytest.fixture(scope="session")
