@@ -116,7 +116,7 @@ def test_a_data_set_without_rollouts_is_refused(tmp_path: Path) -> None:
 def test_an_unwritable_folder_is_one_clear_error(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
-    with pytest.raises(InvalidInputError, match="cannot be written .Not a directory.; make room"):
+    with pytest.raises(InvalidInputError, match=r"cannot be written \(Not a directory\); make room"):
         write_shard(_rollout(0, 2), blocked / "shards")
 
 

@@ -6,6 +6,7 @@ import dataclasses
 import os
 import subprocess
 import sys
+import weakref
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -168,3 +169,15 @@ def test_a_machine_without_gl_is_told_what_to_install(scene: Scene, monkeypatch:
     monkeypatch.setenv("MUJOCO_GL", "no-such-backend")
     with pytest.raises(InvalidInputError, match="apt-get install libegl1"):
         Camera(scene, SIZE)
+
+
+def test_a_scene_that_was_rendered_can_be_given_up(scene: Scene) -> None:
+    pool = ScenePool(capacity=1)
+    first = pool.scene("libero_goal", "turn_on_the_stove")
+    first.reset(0)
+    assert camera_of(first, SIZE) is camera_of(first, SIZE)
+    camera_of(first, SIZE).image("agentview")
+    seen = weakref.ref(first)
+    del first
+    pool.scene("libero_goal", "open_the_middle_drawer_of_the_cabinet")
+    assert seen() is None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import weakref
 from typing import Any
 
 import mujoco
@@ -31,8 +30,6 @@ BACKENDS = ("egl", "osmesa")
 
 COLLISION_GROUP = 0
 """Geoms that collide and are not meant to be seen."""
-
-_CAMERAS: weakref.WeakKeyDictionary[Scene, dict[int, Camera]] = weakref.WeakKeyDictionary()
 
 
 class Camera:
@@ -86,10 +83,9 @@ class Camera:
 
 def camera_of(scene: Scene, size: int = 256) -> Camera:
     """The scene's camera of that size, made once and kept as long as the scene."""
-    cameras = _CAMERAS.setdefault(scene, {})
-    if size not in cameras:
-        cameras[size] = Camera(scene, size)
-    return cameras[size]
+    if size not in scene.cameras:
+        scene.cameras[size] = Camera(scene, size)
+    return scene.cameras[size]
 
 
 def _renderer(model: Any, size: int) -> Any:

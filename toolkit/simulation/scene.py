@@ -30,6 +30,7 @@ from .movers import MASS_FACTOR, Movers
 
 if TYPE_CHECKING:
     from .forces import ForceWatch
+    from .rendering import Camera
 
 NO_OP = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0])
 """Stay where you are, gripper open: what a scene settles under."""
@@ -76,6 +77,7 @@ class Scene:
         hand: Number of the body whose orientation observations give.
         libero: LIBERO's environment object, for its names, regions and predicates. Never step or reset it.
         constraints: What the task's file says of costs and of objects that move by themselves.
+        cameras: What renders it, by size in pixels; filled by ``rendering.camera_of``.
         force_watch: Looks at every substep as long as it is set; a reset ends it.
         scene_sha256: Hash of the model's XML (without paths), of the fixture poses, and of what moves by itself.
     """
@@ -99,6 +101,7 @@ class Scene:
         self.constraints = task_constraints(task)
         moving = self.constraints.moving
         self._movers = Movers(moving, self.libero, self.model, self.data) if moving else None
+        self.cameras: dict[int, Camera] = {}
         self.force_watch: ForceWatch | None = None
         self.scene_sha256 = _scene_sha256(self.libero, self.model, Constraints(moving=moving))
 
