@@ -19,9 +19,8 @@ from .cli_progress import (
     JsonOption,
     TasksOption,
     ToleranceOption,
+    by_agent,
     echo_json,
-    just_done,
-    new_folder_for,
     progress_bar,
     run_progress,
 )
@@ -78,7 +77,7 @@ def demo(
     from .eval.tables import print_table
 
     with progress_bar("rollouts", demo_rollout_count()) as advance:
-        result = run_demo(out, lambda agent, state: advance(f"{agent}: {just_done(state)}", state.job is not None))
+        result = run_demo(out, by_agent(advance))
     print_table(result.scores, "overall", OUT)
     OUT.print(escape(result.lesson), highlight=False)
     OUT.print()
@@ -241,7 +240,6 @@ def score(
             ERR.print(escape(str(complaint)), highlight=False, soft_wrap=True)
         raise typer.Exit(WRONG_USAGE)
     if out is not None:
-        new_folder_for(out)
         scores.write(out)
     if as_json:
         echo_json(text_table(scores, by).data.to_pylist())
@@ -288,16 +286,13 @@ def report(
     from .eval.sources import local_folder
 
     scores = score_rollouts(rollouts, supplementary=True, partial=partial)
-    new_folder_for(out)
     write_report(scores, local_folder(rollouts), out, videos=videos)
     OUT.print(f"{escape(str(out))}  open it in a browser", highlight=False, soft_wrap=True)
     if picture is not None:
-        new_folder_for(picture)
         write_picture(scores, picture)
         OUT.print(f"{escape(str(picture))}  outcome against process", highlight=False, soft_wrap=True)
     for folder, write in ((tables, write_tables), (figures, write_figures)):
         if folder is not None:
-            new_folder_for(folder / "file")
             OUT.print(f"{escape(str(folder))}  {len(write(scores, folder))} files", highlight=False, soft_wrap=True)
 
 

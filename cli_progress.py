@@ -15,6 +15,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from .toolkit.errors import InvalidInputError
+from .toolkit.json_values import null_for_nan
 from .toolkit.records import Arm
 
 if TYPE_CHECKING:
@@ -110,15 +111,20 @@ def _event(state: RunProgress) -> dict[str, Any]:
     }
 
 
-def just_done(state: RunProgress) -> str:
-    """The instruction that was just rolled out, or nothing where none was."""
-    return "" if state.job is None else state.job.instance.instruction
+def by_agent(advance: Callable[..., None]) -> Callable[[str, RunProgress], None]:
+    """What several agents' runs tell, for one bar: each rollout, and at once all that an earlier call finished."""
+
+    def tell(agent: str, state: RunProgress) -> None:
+        if state.job is None:
+            advance(f"{agent}: ", state.done)
+        else:
+            advance(f"{agent}: {state.job.instance.instruction}")
+
+    return tell
 
 
 def echo_json(content: Any) -> None:
     """Print content as one line of JSON, with null for what is not a number."""
-    from .eval.scores_file import null_for_nan
-
     typer.echo(json.dumps(null_for_nan(content), allow_nan=False))
 
 

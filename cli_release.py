@@ -14,8 +14,8 @@ from .cli_progress import (
     JsonOption,
     TasksOption,
     ToleranceOption,
+    by_agent,
     echo_json,
-    just_done,
     progress_bar,
 )
 from .toolkit.errors import InvalidInputError
@@ -90,7 +90,9 @@ def verify(
     from .eval.verify import verification_of, verify_submission
 
     everything = load_all_wordings(tasks)
-    wanted = None if cases is None else select_conflicts(everything, cases, tuple(Prompt))
+    wanted = None
+    if cases is not None:
+        wanted = with_references(select_conflicts(everything, cases, tuple(Prompt)), everything)
     claimed = None if result is None else read_result(result)
     source = open_source(submission)
     with progress_bar("rollouts", None) as advance:
@@ -99,7 +101,7 @@ def verify(
             everything,
             sample=sample,
             seed=seed,
-            wanted=None if wanted is None else with_references(wanted, everything),
+            wanted=wanted,
             claimed=claimed,
             address=(source.repo_id, source.commit),
             tolerance=tolerance,
@@ -199,15 +201,7 @@ def rollouts_build(
         raise InvalidInputError("--videos needs the simulator's states, which --compact leaves out: give one of them")
     plan = plan_rollouts(load_instances(), per_cell, agents.split(","))
     with progress_bar("rollouts", plan.rollouts) as advance:
-        build_rollouts(
-            out,
-            plan,
-            choose_executor(workers, None),
-            compact=compact,
-            progress=lambda agent, state: advance(
-                f"{agent}: {just_done(state)}", state.done if state.job is None else 1
-            ),
-        )
+        build_rollouts(out, plan, choose_executor(workers, None), compact=compact, progress=by_agent(advance))
     for said in plan.left_out:
         OUT.print(f"left out: {escape(said)}", highlight=False, soft_wrap=True)
     OUT.print(

@@ -18,7 +18,7 @@ from .aggregation import GROUPINGS, PROBES
 from .measures import MEASURES
 from .measures.behaviour import BEHAVIOUR_METRICS
 from .scores import Scores
-from .tables import TITLES, UNDEFINED, arrow, cell, group_column, percent, print_table, shown_measures
+from .tables import TITLES, UNDEFINED, arrow, cell, group_column, percent, print_table, rounded, shown_measures
 
 Row = dict[str, Any]
 Column = tuple[str, Callable[[Row], str]]
@@ -234,7 +234,7 @@ def _interval(name: str, head: str | None = None, shown: Callable[[float], str] 
 
 
 def _amount(name: str, head: str | None = None) -> Column:
-    return _interval(name, head, "{:.1f}".format)
+    return _interval(name, head, rounded)
 
 
 def _p(name: str) -> Column:

@@ -19,11 +19,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..toolkit.errors import DatasetError, InvalidInputError
+from ..toolkit.json_values import null_for_nan
 from ..toolkit.records import Family, Level, Prompt
 from .aggregation import measure_table
 from .measures import MEASURE_NAMES
 from .scores import Scores
-from .scores_file import null_for_nan
 from .statistics import Interval
 
 RESULTS_VERSION = "1.0"

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..toolkit.errors import DatasetError
+from ..toolkit.json_values import null_for_nan
 from .aggregation import GROUPINGS, undefined_reason
 from .defects import Defect
 from .measures import MEASURE_NAMES
@@ -116,14 +117,3 @@ def _with_reasons(row: dict[str, Any]) -> dict[str, Any]:
         if reason is not None:
             reasons[name] = reason
     return row | {"undefined": reasons}
-
-
-def null_for_nan(value: Any) -> Any:
-    """The same content with None in place of NaN and infinity, for JSON."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: null_for_nan(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [null_for_nan(part) for part in value]
-    return value

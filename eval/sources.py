@@ -31,6 +31,11 @@ def packaged_results() -> Path:
     return Path(str(resources.files("conflictvla.dataset_cards"))) / "leaderboard"
 
 
+def results_folder(source: Path | str) -> Path:
+    """As ``local_folder``, but ``packaged`` names the results that come with the package."""
+    return packaged_results() if _within_packaged(source) == () else local_folder(source)
+
+
 def local_folder(source: Path | str) -> Path:
     """The folder with a source's files, fetched into the Hub's cache first where it is on the Hub.
 
@@ -44,11 +49,18 @@ def local_folder(source: Path | str) -> Path:
         DatasetError: If the data set or revision does not exist, may not be read, or cannot be reached and is not in
             the cache.
     """
-    if Path(source).parts[:1] == (PACKAGED,) and not Path(PACKAGED).exists():
-        return packaged_rollouts().joinpath(*Path(source).parts[1:])
+    inside = _within_packaged(source)
+    if inside is not None:
+        return packaged_rollouts().joinpath(*inside)
     if not str(source).startswith(HUB):
         return Path(source)
     return _snapshot(*hub_address(str(source)))
+
+
+def _within_packaged(source: Path | str) -> tuple[str, ...] | None:
+    """What follows on ``packaged``; None for a source that begins otherwise, or where a folder has that name."""
+    first, inside = Path(source).parts[:1], Path(source).parts[1:]
+    return inside if first == (PACKAGED,) and not Path(PACKAGED).exists() else None
 
 
 def hub_address(source: str) -> tuple[str, str | None]:

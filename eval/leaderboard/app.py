@@ -11,7 +11,7 @@ from typing import Any
 from ...toolkit.errors import MissingExtraError
 from ...toolkit.records import Family, Level, Prompt
 from ..results import ALL, Entry, read_results
-from ..sources import HUB, PACKAGED, local_folder, packaged_results
+from ..sources import HUB, results_folder
 from .board import Filters, asset, masthead, policy_page, scatter_page, table_page
 
 TITLE = "ConflictVLA leaderboard"
@@ -44,9 +44,7 @@ class Board:
         """
         due = self._read_at is None or (str(self.source).startswith(HUB) and self.clock() - self._read_at > REFRESH_S)
         if due:
-            packaged = self.source == PACKAGED and not Path(PACKAGED).exists()
-            folder = packaged_results() if packaged else local_folder(self.source)
-            self._entries = read_results(folder, partial=True)
+            self._entries = read_results(results_folder(self.source), partial=True)
             self._read_at = self.clock()
         return self._entries
 
