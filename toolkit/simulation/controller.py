@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import mujoco
 import numba
 import numpy as np
 import numpy.typing as npt
@@ -24,20 +25,20 @@ from robosuite.utils.control_utils import (
 )
 
 from .mujoco_library import (
-    mj_forward,
-    mj_forwardSkip,
+    mj_checkAcc,
+    mj_Euler,
     mj_fullM,
-    mj_fwdConstraint,
+    mj_fwdAcceleration,
+    mj_fwdActuation,
     mj_fwdPosition,
+    mj_fwdVelocity,
     mj_jacSite,
-    mj_step2,
 )
+from .newton.compiling import sources_sha256
+from .newton.solver import Problem, problem_of, smooth_cost, solve, substep_of
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
-
-STAGE_POS = 1
-"""MuJoCo's ``mjSTAGE_POS``: what depends on positions alone."""
 
 GRIPPER_SPEED = 0.01
 """How far the gripper's normalised command moves per physics substep."""
@@ -156,6 +157,8 @@ class PoseController:
             finger_weight=0.5 * (high - low),
         )
 
+        self._problem = problem_of(model, data, self._buffers.mass)
+
     @property
     def state(self) -> Array:
         """Goal position (3), goal orientation matrix (9) and finger command (2), shape (14,)."""
@@ -176,9 +179,9 @@ class PoseController:
             substeps: Physics substeps of a control step.
         """
         self._set_goal(action[:6])
-        # The bindings' own way to the C structures.
-        model, data = self._model._address, self._data._address  # noqa: SLF001
-        _execute(model, data, substeps, float(action[6]), self._buffers, self._arm, self._gains)
+        self._step(substeps, float(action[6]), current=True)
+        # Positions have moved on since the last forward pass; readers must see the state as it is now.
+        mujoco.mj_fwdPosition(self._model, self._data)
 
     def execute_watched(
         self,
@@ -198,17 +201,21 @@ class PoseController:
             after: Called when a substep's forces are known and its contacts are still those that they act at.
         """
         self._set_goal(action[:6])
-        model, data = self._model._address, self._data._address  # noqa: SLF001
         for substep in range(substeps):
             if before is not None:
                 before(substep)
-            current = STAGE_POS if substep == 0 and before is None else 0
-            _substep(model, data, current, float(action[6]), self._buffers, self._arm, self._gains)
+            self._step(1, float(action[6]), current=substep == 0 and before is None)
             if after is not None:
                 after()
         if before is not None:
             before(substeps)
-        _show_positions(model, data)
+        mujoco.mj_fwdPosition(self._model, self._data)
+
+    def _step(self, substeps: int, gripper_action: float, *, current: bool) -> None:
+        """Execute physics substeps; ``current`` says whether what depends on positions alone is up to date."""
+        # The bindings' own way to the C structures.
+        model, data = self._model._address, self._data._address  # noqa: SLF001
+        _substeps(model, data, substeps, current, gripper_action, self._buffers, self._arm, self._gains, self._problem)
 
     def _set_goal(self, action: Array) -> None:
         """Set the goal pose from the first six components of an action."""
@@ -219,57 +226,39 @@ class PoseController:
         own.goal_pos[:] = own.grip_pos + delta[:3]
 
 
-@numba.njit(cache=True)
-def _execute(
-    model: int,
-    data: int,
-    substeps: int,
-    gripper_action: float,
-    own: _Buffers,
-    arm: ArmIndices,
-    gains: ControllerGains,
-) -> None:
-    """The substeps of one control step; ``model`` and ``data`` are addresses of MuJoCo's structures."""
-    for substep in range(substeps):
-        # What depends on positions alone is up to date before the first substep.
-        _substep(model, data, STAGE_POS if substep == 0 else 0, gripper_action, own, arm, gains)
-    # Positions have moved on since the last forward pass; readers must see the state as it is now.
-    mj_fwdPosition(model, data)
-
-
-@numba.njit(cache=True)
+@numba.njit(inline="always")
 def _substep(
     model: int,
     data: int,
-    current: int,
     gripper_action: float,
     own: _Buffers,
     arm: ArmIndices,
     gains: ControllerGains,
+    problem: Problem,
 ) -> None:
-    """One physics substep; ``current`` is the stage up to which everything is up to date, 0 for none."""
+    """One physics substep; what depends on positions alone must be up to date."""
     # LIBERO's own substep is two forward passes and a step. The second pass only refines the constraint solution that
     # warm-starts the step, and of the step only what depends on the commands is left to do: the same bits for half the
     # work.
-    if current:
-        mj_forwardSkip(model, data, current, 1)
-    else:
-        mj_forward(model, data)
-    mj_fwdConstraint(model, data)
+    mj_fwdVelocity(model, data)
+    mj_fwdActuation(model, data)
+    mj_fwdAcceleration(model, data)
     mj_jacSite(model, data, own.jac_pos.ctypes.data, own.jac_rot.ctypes.data, arm.grip_site)
     mj_fullM(model, own.mass.ctypes.data, own.inertia.ctypes.data)
+    constraints = substep_of(data, problem)
+    smooth = smooth_cost(problem, constraints)
+    solve(model, data, problem, constraints, smooth)
+    solve(model, data, problem, constraints, smooth)
     _command_arm(own, arm, gains)
     _command_fingers(gripper_action, own, arm)
-    mj_step2(model, data)
+    mj_fwdActuation(model, data)
+    mj_fwdAcceleration(model, data)
+    solve(model, data, problem, constraints, smooth_cost(problem, constraints))
+    mj_checkAcc(model, data)
+    mj_Euler(model, data)
 
 
-@numba.njit(cache=True)
-def _show_positions(model: int, data: int) -> None:
-    """Bring up to date what depends on positions."""
-    mj_fwdPosition(model, data)
-
-
-@numba.njit(cache=True)
+@numba.njit(inline="always")
 def _command_fingers(action: float, own: _Buffers, arm: ArmIndices) -> None:
     """Move the fingers' accumulated command, in place, one substep towards open or closed, and command it."""
     command = own.finger_command
@@ -278,7 +267,7 @@ def _command_fingers(action: float, own: _Buffers, arm: ArmIndices) -> None:
         own.ctrl[arm.gripper_actuators[finger]] = own.finger_bias[finger] + own.finger_weight[finger] * command[finger]
 
 
-@numba.njit(cache=True)
+@numba.njit(inline="always")
 def _command_arm(own: _Buffers, arm: ArmIndices, gains: ControllerGains) -> None:
     """Torques of one substep, written to ``ctrl``.
 
@@ -310,3 +299,32 @@ def _command_arm(own: _Buffers, arm: ArmIndices, gains: ControllerGains) -> None
     wanted += nullspace_torques(mass, nullspace, gains.nullspace_posture, joint_pos, joint_vel)
     for k in range(joints):
         own.ctrl[arm.arm_actuators[k]] = min(max(wanted[k], gains.lowest_torque[k]), gains.highest_torque[k])
+
+
+def _compiled_substeps() -> Callable[..., None]:
+    """The one function here that Python calls, and the one that Numba keeps compiled from one process to the next."""
+    # Numba looks for changes in this file only, and in what the function closes over.
+    sources = sources_sha256()
+
+    @numba.njit(cache=True)
+    def substeps(
+        model: int,
+        data: int,
+        count: int,
+        current: bool,  # noqa: FBT001  # compiled code takes no keywords
+        gripper_action: float,
+        own: _Buffers,
+        arm: ArmIndices,
+        gains: ControllerGains,
+        problem: Problem,
+    ) -> None:
+        assert sources
+        for substep in range(count):
+            if substep > 0 or not current:
+                mj_fwdPosition(model, data)
+            _substep(model, data, gripper_action, own, arm, gains, problem)
+
+    return substeps
+
+
+_substeps = _compiled_substeps()
