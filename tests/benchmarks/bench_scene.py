@@ -14,6 +14,8 @@ from conflictvla.toolkit.base_tasks import base_tasks
 from conflictvla.toolkit.records import SUITES
 from conflictvla.toolkit.simulation.scene import Scene
 
+from ..stock_scene import largest_difference, reset_stock, stock_scene
+
 STEPS = 40
 SUBSTEPS = 25
 COMPARED_STEPS = 200
@@ -34,21 +36,7 @@ def scene(suite: str) -> Scene:
 
 @pytest.fixture(scope="module")
 def stock(scene: Scene) -> Scene:
-    """A second scene that LIBERO's own step may drive, with everything on that LIBERO has on."""
-    found = Scene(scene.task)
-    found.model.opt.disableflags = 0
-    found.model.vis.global_.bvactive = 1
-    del found.libero.check_contact
-    return found
-
-
-def _reset_stock(stock: Scene) -> None:
-    """LIBERO's step leaves its controller's goal and the gripper's command behind: reset them by hand."""
-    stock.reset(0, settle_steps=0)
-    robot = stock.libero.robots[0]
-    robot.controller.update(force=True)
-    robot.controller.reset_goal()
-    robot.gripper.current_action = np.zeros(2)
+    return stock_scene(scene.task)
 
 
 def _drive(step: Callable[..., object]) -> None:
@@ -57,14 +45,7 @@ def _drive(step: Callable[..., object]) -> None:
 
 
 def test_steps_are_liberos_to_the_last_bit(scene: Scene, stock: Scene, suite: str, figures: dict[str, float]) -> None:
-    _reset_stock(stock)
-    scene.reset(0, settle_steps=0)
-    difference = 0.0
-    for action in ACTIONS:
-        scene.step(action)
-        stock.libero.step(action)
-        difference = max(difference, float(np.abs(scene.physics()[1:] - stock.physics()[1:]).max()))
-
+    difference = largest_difference(scene, stock, ACTIONS)
     figures[f"stock_state_max_abs_diff_{suite}"] = difference
     figures["stock_state_max_abs_diff"] = max(figures.get("stock_state_max_abs_diff", 0.0), difference)
     assert difference < 1e-9
@@ -81,7 +62,7 @@ def test_steps_take_less_time_than_liberos(
     for _ in range(5):  # in turn, so that a slow moment of the machine hits all three
         scene.reset(0, settle_steps=0)
         ours_s = min(ours_s, best_seconds(lambda: _drive(step), repeats=1) / STEPS)
-        _reset_stock(stock)
+        reset_stock(stock)
         stock_s = min(stock_s, best_seconds(lambda: _drive(stock.libero.step), repeats=1) / STEPS)
         floor_s = min(floor_s, best_seconds(lambda: _mujoco_alone(scene), repeats=1) / STEPS)
 
