@@ -35,10 +35,20 @@ ROBOT = ("robot0", "gripper0", "mount0")
 
 def occupied(scene: Scene, geoms: list[int], points: Array, margin_m: float = 0.0) -> npt.NDArray[np.bool_]:
     """Which points, shape (P, 3), lie within the geoms' own boxes, made larger by a margin, shape (P,)."""
+    geoms = _near(scene, geoms, points, margin_m)
     rotations = np.array(scene.data.geom_xmat[geoms]).reshape(-1, 3, 3)
     local = np.einsum("gji,gpj->gpi", rotations, points - scene.data.geom_xpos[geoms][:, np.newaxis])
     box = scene.model.geom_aabb[geoms, np.newaxis]
     return np.asarray(np.all(np.abs(local - box[..., :3]) <= box[..., 3:] + margin_m, axis=2).any(axis=0))
+
+
+def _near(scene: Scene, geoms: list[int], points: Array, margin_m: float) -> list[int]:
+    """Those of the geoms whose boxes, made larger by a margin, any of the points may lie in: most are far from all."""
+    centres, halves = scene.model.geom_aabb[geoms, :3], scene.model.geom_aabb[geoms, 3:]
+    reach = np.linalg.norm(np.abs(centres) + halves + margin_m, axis=1)
+    origins = scene.data.geom_xpos[geoms]
+    beyond = np.maximum(points.min(axis=0) - origins, origins - points.max(axis=0)).max(axis=1)
+    return [geom for geom, near in zip(geoms, beyond <= reach, strict=True) if near]
 
 
 def corners(scene: Scene, geoms: list[int]) -> Array:
