@@ -153,9 +153,8 @@ def test_a_scene_steps_alike_when_left_to_mujoco() -> None:
     states = []
     for followed in (True, False):
         scene = Scene(base_tasks("libero_goal")[0])
-        controller = scene._controller
-        assert controller._problem.followed
-        controller._problem = controller._problem._replace(followed=followed)
+        assert scene.solves_constraints
+        scene._controller._problem = scene._controller._problem._replace(followed=followed)
         scene.reset(0)
         for action in actions:
             scene.step(action)

@@ -160,6 +160,11 @@ class PoseController:
         self._problem = problem_of(model, data, self._buffers.mass)
 
     @property
+    def solves_constraints(self) -> bool:
+        """Whether constraints are solved by ``newton``; otherwise by MuJoCo itself. The bits are the same."""
+        return self._problem.followed
+
+    @property
     def state(self) -> Array:
         """Goal position (3), goal orientation matrix (9) and finger command (2), shape (14,)."""
         own = self._buffers

@@ -110,6 +110,11 @@ class Scene:
         """How many initial states LIBERO records for the task (50)."""
         return len(initial_states(self.task))
 
+    @property
+    def solves_constraints(self) -> bool:
+        """Whether constraints are solved by ``newton``; otherwise by MuJoCo itself, which takes up to twice as long."""
+        return self._controller.solves_constraints
+
     def reset(self, init_state: int, *, settle_steps: int = SETTLE_STEPS) -> None:
         """Put the scene into one of its initial states, completely, and let it settle under no-ops.
 
