@@ -11,7 +11,7 @@ import math
 
 from .compiling import inlined, kernel
 from .cost import CONE, QUADRATIC
-from .rows import FOUR, MINVAL, ONE, THREE, TWO, ZERO, Array, Integers, Places, Rows, add_row, dot, place
+from .rows import MINVAL, ONE, THREE, TWO, ZERO, Array, Integers, Places, Rows, add_row, add_three, dot, place
 
 
 @inlined
@@ -65,10 +65,10 @@ def _add_contact(hessian: Array, stride: int, rows: Rows, contact: int) -> None:
     row, jac, d, nv = rows.first_row[contact], rows.jac, rows.d, rows.nv
     # Columns go in whole groups of four, and none twice, though a group may reach into the second span.
     column, after = begin >> TWO << TWO, (end + THREE) >> TWO << TWO
-    _add_three(hessian, stride, jac, d, nv, row, begin, end, column, after)
+    _add_block(hessian, stride, jac, d, nv, row, begin, end, column, after)
     if end_2:
-        _add_three(hessian, stride, jac, d, nv, row, begin_2, end_2, column, after)
-        _add_three(hessian, stride, jac, d, nv, row, begin_2, end_2, max(begin_2 >> TWO << TWO, after), end_2)
+        _add_block(hessian, stride, jac, d, nv, row, begin_2, end_2, column, after)
+        _add_block(hessian, stride, jac, d, nv, row, begin_2, end_2, max(begin_2 >> TWO << TWO, after), end_2)
     for r in range(row + THREE, row + rows.dim[contact]):
         for i in range(begin, end):
             add_row(rows, r, rows.spans[contact], rows.jac[r * rows.nv + i] * rows.d[r], hessian, i * stride)
@@ -77,22 +77,14 @@ def _add_contact(hessian: Array, stride: int, rows: Rows, contact: int) -> None:
 
 
 @kernel
-def _add_three(
+def _add_block(
     hessian: Array, stride: int, jac: Array, d: Array, nv: int, row: int, begin: int, end: int, first: int, last: int
 ) -> None:
     """Add the part of three rows to rows ``begin`` to ``end`` of the matrix, columns ``first`` to ``last``."""
-    at_0, at_1, at_2 = row * nv, (row + ONE) * nv, (row + TWO) * nv
     d_0, d_1, d_2 = d[row], d[row + ONE], d[row + TWO]
     for i in range(begin, end):
-        f_0, f_1, f_2 = jac[at_0 + i] * d_0, jac[at_1 + i] * d_1, jac[at_2 + i] * d_2
-        into = i * stride
-        for k in range(first, min(last, i + ONE), FOUR):
-            k_1, k_2, k_3 = k + ONE, k + TWO, k + THREE
-            h_0 = hessian[into + k] + jac[at_0 + k] * f_0 + jac[at_1 + k] * f_1 + jac[at_2 + k] * f_2
-            h_1 = hessian[into + k_1] + jac[at_0 + k_1] * f_0 + jac[at_1 + k_1] * f_1 + jac[at_2 + k_1] * f_2
-            h_2 = hessian[into + k_2] + jac[at_0 + k_2] * f_0 + jac[at_1 + k_2] * f_1 + jac[at_2 + k_2] * f_2
-            h_3 = hessian[into + k_3] + jac[at_0 + k_3] * f_0 + jac[at_1 + k_3] * f_1 + jac[at_2 + k_3] * f_2
-            hessian[into + k], hessian[into + k_1], hessian[into + k_2], hessian[into + k_3] = h_0, h_1, h_2, h_3
+        f_0, f_1, f_2 = jac[row * nv + i] * d_0, jac[(row + ONE) * nv + i] * d_1, jac[(row + TWO) * nv + i] * d_2
+        add_three(jac, nv, row, f_0, f_1, f_2, hessian, i * stride, first, min(last, i + ONE))
 
 
 @kernel

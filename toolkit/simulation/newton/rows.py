@@ -261,26 +261,29 @@ def jac_transposed_times(rows: Rows, vector: Array, total: Array) -> None:
         total[rows.dof[row]] += rows.jac[row * rows.nv + rows.dof[row]] * vector[row]
     for contact in range(place(len(rows.dim))):
         row = rows.first_row[contact]
-        if vector[row] != 0.0 or vector[row + ONE] != 0.0 or vector[row + TWO] != 0.0:
+        f_0, f_1, f_2 = vector[row], vector[row + ONE], vector[row + TWO]
+        if f_0 != 0.0 or f_1 != 0.0 or f_2 != 0.0:
             begin, end, begin_2, end_2 = rows.spans[contact]
-            _add_three(rows, row, vector, total, begin >> TWO << TWO, end)
-            _add_three(rows, row, vector, total, max(begin_2 >> TWO, (end + THREE) >> TWO) << TWO, end_2)
+            column, column_2 = begin >> TWO << TWO, max(begin_2 >> TWO, (end + THREE) >> TWO) << TWO
+            add_three(rows.jac, rows.nv, row, f_0, f_1, f_2, total, ZERO, column, end)
+            add_three(rows.jac, rows.nv, row, f_0, f_1, f_2, total, ZERO, column_2, end_2)
         for r in range(row + THREE, row + rows.dim[contact]):
             add_row(rows, r, rows.spans[contact], vector[r], total, ZERO)
 
 
-@kernel
-def _add_three(rows: Rows, row: int, vector: Array, into: Array, begin: int, end: int) -> None:
-    """Add multiples of three rows of the Jacobian, in whole groups of four."""
-    jac, at_0, at_1, at_2 = rows.jac, row * rows.nv, (row + ONE) * rows.nv, (row + TWO) * rows.nv
-    f_0, f_1, f_2 = vector[row], vector[row + ONE], vector[row + TWO]
+@inlined
+def add_three(
+    jac: Array, nv: int, row: int, f_0: float, f_1: float, f_2: float, into: Array, into_at: int, begin: int, end: int
+) -> None:
+    """Add multiples of three rows of the Jacobian to a stretch of numbers, in whole groups of four columns."""
+    at_0, at_1, at_2 = row * nv, (row + ONE) * nv, (row + TWO) * nv
     for k in range(begin, end, FOUR):
         k_1, k_2, k_3 = k + ONE, k + TWO, k + THREE
-        a_0 = into[k] + jac[at_0 + k] * f_0 + jac[at_1 + k] * f_1 + jac[at_2 + k] * f_2
-        a_1 = into[k_1] + jac[at_0 + k_1] * f_0 + jac[at_1 + k_1] * f_1 + jac[at_2 + k_1] * f_2
-        a_2 = into[k_2] + jac[at_0 + k_2] * f_0 + jac[at_1 + k_2] * f_1 + jac[at_2 + k_2] * f_2
-        a_3 = into[k_3] + jac[at_0 + k_3] * f_0 + jac[at_1 + k_3] * f_1 + jac[at_2 + k_3] * f_2
-        into[k], into[k_1], into[k_2], into[k_3] = a_0, a_1, a_2, a_3
+        a_0 = into[into_at + k] + jac[at_0 + k] * f_0 + jac[at_1 + k] * f_1 + jac[at_2 + k] * f_2
+        a_1 = into[into_at + k_1] + jac[at_0 + k_1] * f_0 + jac[at_1 + k_1] * f_1 + jac[at_2 + k_1] * f_2
+        a_2 = into[into_at + k_2] + jac[at_0 + k_2] * f_0 + jac[at_1 + k_2] * f_1 + jac[at_2 + k_2] * f_2
+        a_3 = into[into_at + k_3] + jac[at_0 + k_3] * f_0 + jac[at_1 + k_3] * f_1 + jac[at_2 + k_3] * f_2
+        into[into_at + k], into[into_at + k_1], into[into_at + k_2], into[into_at + k_3] = a_0, a_1, a_2, a_3
 
 
 @inlined
