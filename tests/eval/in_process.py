@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
+from conflictvla import cli_progress
 from conflictvla.cli import main
 
 
@@ -20,10 +22,11 @@ class Done:
 
 
 def conflictvla(*arguments: str | Path) -> Done:
-    """What the command prints and how it ends."""
+    """What the command prints and how it ends, but for the lines that tell a log how far it is after a minute."""
     out, err = io.StringIO(), io.StringIO()
     code: object = 0
     with (
+        mock.patch.object(cli_progress, "LOG_EVERY_S", math.inf),
         mock.patch.object(sys, "argv", ["conflictvla", *map(str, arguments)]),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
