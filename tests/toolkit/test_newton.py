@@ -6,14 +6,23 @@ from pathlib import Path
 from typing import Any
 
 import mujoco
+import numba
 import numpy as np
 import pytest
 
 from conflictvla.toolkit.base_tasks import base_tasks
 from conflictvla.toolkit.records import SUITES, BaseTask
+from conflictvla.toolkit.simulation.compiling import ERROR_MODEL, kernel
 from conflictvla.toolkit.simulation.mujoco_library import CONTACT, offset_of
-from conflictvla.toolkit.simulation.newton.compiling import allocating
-from conflictvla.toolkit.simulation.newton.solver import PROCESSORS, Problem, problem_of, smooth_cost, solve, substep_of
+from conflictvla.toolkit.simulation.newton.solver import (
+    PROCESSORS,
+    Problem,
+    problem_of,
+    room_words,
+    smooth_cost,
+    solve,
+    substep_of,
+)
 from conflictvla.toolkit.simulation.scene import Scene
 
 from ..stock_scene import largest_difference, stock_scene
@@ -21,13 +30,14 @@ from ..stock_scene import largest_difference, stock_scene
 needs_processor = pytest.mark.skipif(platform.machine() not in PROCESSORS, reason="MuJoCo rounds otherwise here")
 
 STEPS = 60
+BEYOND = 12345.0
 RESULTS = ("qacc", "qacc_warmstart", "qfrc_constraint", "efc_force", "efc_state")
 
 
-@allocating
+@numba.njit(error_model=ERROR_MODEL)
 def _solve(model: int, data: int, problem: Problem) -> None:
     constraints = substep_of(data, problem)
-    solve(model, data, problem, constraints, smooth_cost(problem, constraints))
+    solve(model, data, constraints, smooth_cost(constraints))
 
 
 def _results(data: Any) -> dict[str, Any]:
@@ -38,6 +48,7 @@ def _differing(model: Any, data: Any, problem: Problem, mass: Any, rng: np.rando
     """What differs between both solvers' results from a warm start that is off by about ``size``."""
     mujoco.mj_forward(model, data)
     mujoco.mj_fullM(model, mass, data.qM)
+    room = np.full(room_words(model.nv, data.nefc) + 1, BEYOND)
     start = np.array(data.qacc_warmstart) + rng.normal(size=model.nv) * size
     data.qacc_warmstart[:] = start
     mujoco.mj_fwdConstraint(model, data)
@@ -46,7 +57,8 @@ def _differing(model: Any, data: Any, problem: Problem, mass: Any, rng: np.rando
     data.qacc_warmstart[:] = start
     for name in ("qacc", "qfrc_constraint", "efc_force", "efc_state"):
         getattr(data, name)[:] = 0
-    _solve(model._address, data._address, problem)
+    _solve(model._address, data._address, problem._replace(room=room))
+    assert room[-1] == BEYOND
     return [name for name, value in _results(data).items() if not np.array_equal(value, expected[name])]
 
 
@@ -97,6 +109,28 @@ def test_a_heap_of_things_is_solved_as_by_mujoco(
 
     assert problem.followed
     assert seen >= {0, 1, 4}, "contacts were in each zone of their friction cones"
+
+
+@needs_processor
+def test_more_rows_than_there_is_room_for_are_left_to_mujoco() -> None:
+    model = _heap(5, (3,), hinges=2)
+    data, mass, rng = mujoco.MjData(model), np.zeros((model.nv, model.nv)), np.random.default_rng(0)
+    problem = problem_of(model, data, mass)._replace(most_rows=12)
+    more = 0
+    for _ in range(100):
+        mujoco.mj_step(model, data, nstep=5)
+        more += data.nefc > problem.most_rows
+        assert not _differing(model, data, problem, mass, rng, 1.0)
+    assert 0 < more < 100
+
+
+def test_a_kernel_is_not_called_from_python() -> None:
+    with pytest.raises(TypeError, match="increment: only compiled code can call it"):
+        kernel(increment)(1)
+
+
+def increment(number: int) -> int:
+    return number + 1
 
 
 @needs_processor

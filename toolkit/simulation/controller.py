@@ -24,6 +24,7 @@ from robosuite.utils.control_utils import (
     set_goal_orientation,
 )
 
+from .compiling import kept, kernel, sources_sha256
 from .mujoco_library import (
     mj_checkAcc,
     mj_Euler,
@@ -34,7 +35,6 @@ from .mujoco_library import (
     mj_fwdVelocity,
     mj_jacSite,
 )
-from .newton.compiling import sources_sha256
 from .newton.solver import Problem, problem_of, smooth_cost, solve, substep_of
 
 Array = npt.NDArray[np.float64]
@@ -244,26 +244,27 @@ def _substep(
     """One physics substep; what depends on positions alone must be up to date."""
     # LIBERO's own substep is two forward passes and a step. The second pass only refines the constraint solution that
     # warm-starts the step, and of the step only what depends on the commands is left to do: the same bits for half the
-    # work.
+    # work. The three solutions share one call because each call of so much code takes seconds to compile.
     mj_fwdVelocity(model, data)
     mj_fwdActuation(model, data)
     mj_fwdAcceleration(model, data)
     mj_jacSite(model, data, own.jac_pos.ctypes.data, own.jac_rot.ctypes.data, arm.grip_site)
     mj_fullM(model, own.mass.ctypes.data, own.inertia.ctypes.data)
-    constraints = substep_of(data, problem)
-    smooth = smooth_cost(problem, constraints)
-    solve(model, data, problem, constraints, smooth)
-    solve(model, data, problem, constraints, smooth)
-    _command_arm(own, arm, gains)
-    _command_fingers(gripper_action, own, arm)
-    mj_fwdActuation(model, data)
-    mj_fwdAcceleration(model, data)
-    solve(model, data, problem, constraints, smooth_cost(problem, constraints))
+    constraints, smooth = substep_of(data, problem), 0.0
+    for solution in range(3):
+        if solution == 2:
+            _command_arm(own, arm, gains)
+            _command_fingers(gripper_action, own, arm)
+            mj_fwdActuation(model, data)
+            mj_fwdAcceleration(model, data)
+        if solution != 1:
+            smooth = smooth_cost(constraints)
+        solve(model, data, constraints, smooth)
     mj_checkAcc(model, data)
     mj_Euler(model, data)
 
 
-@numba.njit(inline="always")
+@kernel
 def _command_fingers(action: float, own: _Buffers, arm: ArmIndices) -> None:
     """Move the fingers' accumulated command, in place, one substep towards open or closed, and command it."""
     command = own.finger_command
@@ -283,27 +284,61 @@ def _command_arm(own: _Buffers, arm: ArmIndices, gains: ControllerGains) -> None
     jac_pos, jac_rot = np.empty((joints, 3)).T, np.empty((joints, 3)).T
     jac, mass = np.empty((joints, 6)).T, np.empty((joints, joints)).T
     joint_pos, joint_vel = np.empty(joints), np.empty(joints)
-    for k in range(joints):
+    _read_arm(own, arm, jac_pos, jac_rot, jac, mass, joint_pos, joint_vel)
+    force, moment = np.empty(3), np.empty(3)
+    velocity, spin = np.dot(own.jac_pos, own.qvel), np.dot(own.jac_rot, own.qvel)
+    _feed_back(own, gains, orientation_error(own.goal_ori, own.grip_ori), velocity, spin, force, moment)
+    _, lambda_pos, lambda_rot, nullspace = opspace_matrices(mass, jac, jac_pos, jac_rot)
+    push, twist, wrench = np.dot(lambda_pos, force), np.dot(lambda_rot, moment), np.empty(6)
+    for i in range(3):
+        wrench[i], wrench[3 + i] = push[i], twist[i]
+    posture = nullspace_torques(mass, nullspace, gains.nullspace_posture, joint_pos, joint_vel)
+    _write_arm(own, arm, gains, np.dot(jac.T, wrench), posture)
+
+
+@kernel
+def _read_arm(
+    own: _Buffers,
+    arm: ArmIndices,
+    jac_pos: Array,
+    jac_rot: Array,
+    jac: Array,
+    mass: Array,
+    joint_pos: Array,
+    joint_vel: Array,
+) -> None:
+    """Pick the arm's part of what MuJoCo has computed."""
+    for k in range(len(arm.qvel)):
         joint_pos[k], joint_vel[k] = own.qpos[arm.qpos[k]], own.qvel[arm.qvel[k]]
         for i in range(3):
             jac_pos[i, k] = jac[i, k] = own.jac_pos[i, arm.qvel[k]]
             jac_rot[i, k] = jac[3 + i, k] = own.jac_rot[i, arm.qvel[k]]
-        for i in range(joints):
+        for i in range(len(arm.qvel)):
             mass[i, k] = own.mass[arm.qvel[i], arm.qvel[k]]
 
-    kp, kd = gains.kp, gains.kd
-    force = (own.goal_pos - own.grip_pos) * kp[:3] + (-np.dot(own.jac_pos, own.qvel)) * kd[:3]
-    moment = orientation_error(own.goal_ori, own.grip_ori) * kp[3:] + (-np.dot(own.jac_rot, own.qvel)) * kd[3:]
-    _, lambda_pos, lambda_rot, nullspace = opspace_matrices(mass, jac, jac_pos, jac_rot)
-    wrench = np.empty(6)
-    wrench[:3] = np.dot(lambda_pos, force)
-    wrench[3:] = np.dot(lambda_rot, moment)
-    wanted = np.dot(jac.T, wrench)
-    for k in range(joints):
-        wanted[k] += own.bias[arm.qvel[k]]
-    wanted += nullspace_torques(mass, nullspace, gains.nullspace_posture, joint_pos, joint_vel)
-    for k in range(joints):
-        own.ctrl[arm.arm_actuators[k]] = min(max(wanted[k], gains.lowest_torque[k]), gains.highest_torque[k])
+
+@kernel
+def _feed_back(
+    own: _Buffers,
+    gains: ControllerGains,
+    turn: Array,
+    velocity: Array,
+    spin: Array,
+    force: Array,
+    moment: Array,
+) -> None:
+    """Write the force and moment that the pose's error, whose rotation is ``turn``, and its velocity ask for."""
+    for i in range(3):
+        force[i] = (own.goal_pos[i] - own.grip_pos[i]) * gains.kp[i] + -velocity[i] * gains.kd[i]
+        moment[i] = turn[i] * gains.kp[3 + i] + -spin[i] * gains.kd[3 + i]
+
+
+@kernel
+def _write_arm(own: _Buffers, arm: ArmIndices, gains: ControllerGains, torques: Array, posture: Array) -> None:
+    """Command torques within their limits, having added what holds the arm against gravity and in its posture."""
+    for k in range(len(torques)):
+        torque = torques[k] + own.bias[arm.qvel[k]] + posture[k]
+        own.ctrl[arm.arm_actuators[k]] = min(max(torque, gains.lowest_torque[k]), gains.highest_torque[k])
 
 
 def _compiled_substeps() -> Callable[..., None]:
@@ -311,7 +346,7 @@ def _compiled_substeps() -> Callable[..., None]:
     # Numba looks for changes in this file only, and in what the function closes over.
     sources = sources_sha256()
 
-    @numba.njit(cache=True)
+    @kept
     def substeps(
         model: int,
         data: int,

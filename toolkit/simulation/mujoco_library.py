@@ -1,6 +1,7 @@
 """MuJoCo's own functions and structures, for compiled code to use without a detour through Python.
 
-Arguments are addresses and whole numbers. The bindings have loaded the same library, so both work on the same state.
+Arguments are addresses, pointers and whole numbers. The bindings have loaded the same library, so both work on the same
+state.
 """
 
 from __future__ import annotations
@@ -12,14 +13,11 @@ from typing import Any, NamedTuple
 
 import llvmlite.binding
 import mujoco
-import numba
 import numpy as np
 from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
-from numba.np.numpy_support import carray
 
 from ..errors import InvalidInputError
+from .pointers import NUMBERS
 
 NAMES = ("libmujoco*.so*", "libmujoco*.dylib", "mujoco.dll")
 """What the library is called in MuJoCo's wheels on Linux, macOS and Windows."""
@@ -129,7 +127,7 @@ mj_checkAcc = _function("mj_checkAcc", types.intp, types.intp)  # noqa: N816
 mj_Euler = _function("mj_Euler", types.intp, types.intp)  # noqa: N816
 mj_jacSite = _function("mj_jacSite", types.intp, types.intp, types.intp, types.intp, types.int32)  # noqa: N816
 mj_fullM = _function("mj_fullM", types.intp, types.intp, types.intp)  # noqa: N816
-mj_mulM = _function("mj_mulM", types.intp, types.intp, types.intp, types.intp)  # noqa: N816
+mj_mulM = _function("mj_mulM", types.intp, types.intp, NUMBERS, NUMBERS)  # noqa: N816
 
 
 @functools.cache
@@ -154,31 +152,3 @@ def data_fields() -> DataFields:
     integers = (ctypes.c_int32 * (2 * word)).from_address(address)[:]
     ne = next(4 * k for k in range(len(integers)) if integers[k : k + len(counts)] == counts)
     return DataFields(nf=ne + 4, nl=ne + 8, nefc=ne + 12, ncon=ne + 20, **found)
-
-
-def _to_pointer(_context: Any, address: types.Type) -> Any:
-    def convert(_target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], cgutils.voidptr_t)
-
-    return types.voidptr(address), convert
-
-
-_pointer: Any = intrinsic(_to_pointer)
-
-
-@numba.njit
-def numbers_at(address: int, count: int) -> Any:
-    """A view of so many floating-point numbers in memory."""
-    return carray(_pointer(address), (count,), np.float64)
-
-
-@numba.njit
-def integers_at(address: int, count: int) -> Any:
-    """A view of so many whole numbers of 32 bits in memory."""
-    return carray(_pointer(address), (count,), np.int32)
-
-
-@numba.njit
-def address_at(address: int) -> Any:
-    """A pointer in memory, as an address."""
-    return carray(_pointer(address), (1,), np.intp)[0]

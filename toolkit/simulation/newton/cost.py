@@ -4,54 +4,50 @@ from __future__ import annotations
 
 import math
 
-from .compiling import inlined, kernel
-from .rows import FOUR, ONE, THREE, TWO, ZERO, Array, Rows, place
+from ..compiling import kernel
+from ..pointers import Numbers
+from .rows import FIVE, FOUR, ONE, SIX, THREE, TWO, Rows
 
 SATISFIED, QUADRATIC, LINEAR_NEGATIVE, LINEAR_POSITIVE, CONE = range(5)
 """States of a row (MuJoCo's ``mjtConstraintState``)."""
 
 
-@inlined
-def _scaled(rows: Rows, contact: int, residual: Array, j: int) -> float:
-    """A component of a contact's residual, in units in which its friction cone is circular."""
-    scaled: float = residual[rows.first_row[contact] + j] * rows.scale[contact, j]
-    return scaled
-
-
-@inlined
-def _tangent_squared(rows: Rows, contact: int, residual: Array) -> float:
+@kernel
+def _tangent_squared(residual: Numbers, row: int, dim: int, scale: Numbers, at: int) -> float:
     """The squared length of a contact's scaled tangential residual, added up as MuJoCo's scalar product does."""
-    dim = rows.dim[contact]
-    u_1, u_2 = _scaled(rows, contact, residual, ONE), _scaled(rows, contact, residual, TWO)
-    if dim == THREE:
-        return u_1 * u_1 + u_2 * u_2
-    u_3 = _scaled(rows, contact, residual, THREE)
-    if dim == FOUR:
-        return u_1 * u_1 + u_2 * u_2 + u_3 * u_3
-    u_4, u_5 = _scaled(rows, contact, residual, FOUR), _scaled(rows, contact, residual, FOUR + ONE)
-    return (u_1 * u_1 + u_3 * u_3) + (u_2 * u_2 + u_4 * u_4) + u_5 * u_5
+    u_1, u_2 = residual[row + ONE] * scale[at + ONE], residual[row + TWO] * scale[at + TWO]
+    squared: float = u_1 * u_1 + u_2 * u_2
+    if dim > THREE:
+        u_3 = residual[row + THREE] * scale[at + THREE]
+        if dim == FOUR:
+            squared += u_3 * u_3
+        else:
+            u_4, u_5 = residual[row + FOUR] * scale[at + FOUR], residual[row + FIVE] * scale[at + FIVE]
+            squared = (u_1 * u_1 + u_3 * u_3) + (u_2 * u_2 + u_4 * u_4) + u_5 * u_5
+    return squared
 
 
 @kernel
-def update(rows: Rows, residual: Array, cone: Array) -> float:
+def update(rows: Rows, residual: Numbers, cone: Numbers) -> float:
     """Set the forces and states of all rows.
 
     Args:
         rows: The constraints.
         residual: The Jacobian times accelerations, less the reference accelerations, shape (n,).
         cone: The second derivatives of contacts in the middle zone of their friction cones are written here, lower
-            triangles, shape (contacts, 6, 6).
+            triangles, shape (contacts * 36,).
 
     Returns:
         The cost.
     """
-    d, r, force, state = rows.d, rows.r, rows.force, rows.state
+    d, r, friction_loss, force, state = rows.d, rows.r, rows.friction_loss, rows.force, rows.state
+    scale = rows.scale
     cost = 0.0
-    for row in range(place(len(residual))):
+    for row in range(rows.n):
         force[row] = -d[row] * residual[row]
 
-    for row in range(place(rows.frictions)):
-        loss, jar = rows.friction_loss[row], residual[row]
+    for row in range(rows.frictions):
+        loss, jar = friction_loss[row], residual[row]
         if jar <= -r[row] * loss:
             cost += -0.5 * r[row] * loss * loss - loss * jar
             force[row], state[row] = loss, LINEAR_NEGATIVE
@@ -62,21 +58,22 @@ def update(rows: Rows, residual: Array, cone: Array) -> float:
             cost += 0.5 * d[row] * jar * jar
             state[row] = QUADRATIC
 
-    for row in range(place(rows.frictions), place(len(rows.dof))):
+    for row in range(rows.frictions, rows.singles):
         if residual[row] >= 0.0:
             force[row], state[row] = 0.0, SATISFIED
         else:
             cost += 0.5 * d[row] * residual[row] * residual[row]
             state[row] = QUADRATIC
 
-    for contact in range(place(len(rows.dim))):
-        row, dim, mu = rows.first_row[contact], rows.dim[contact], rows.scale[contact, ZERO]
-        normal, tangent = residual[row] * mu, math.sqrt(_tangent_squared(rows, contact, residual))
+    for contact in range(rows.contacts):
+        row, dim, at = rows.first_row[contact], rows.dim[contact], contact * SIX
+        mu, tangent = scale[at], math.sqrt(_tangent_squared(residual, row, dim, scale, at))
+        normal = residual[row] * mu
         if normal >= mu * tangent or (tangent <= 0.0 and normal >= 0.0):
             zone = SATISFIED
             force[row] = force[row + ONE] = force[row + TWO] = 0.0
-            if dim > THREE:
-                force[row + THREE : row + dim] = 0.0
+            for k in range(row + THREE, row + dim):
+                force[k] = 0.0
         elif mu * normal + tangent <= 0.0 or (tangent <= 0.0 and normal < 0.0):
             zone = QUADRATIC
             cost += 0.5 * d[row] * residual[row] * residual[row]
@@ -86,38 +83,49 @@ def update(rows: Rows, residual: Array, cone: Array) -> float:
                 cost += 0.5 * d[k] * residual[k] * residual[k]
         else:
             zone = CONE
-            cost += _in_cone(rows, contact, residual, tangent, cone[contact])
+            cost += _in_cone(residual, row, dim, scale, at, d[row], tangent, force, cone, at * SIX)
         state[row] = state[row + ONE] = state[row + TWO] = zone
-        if dim > THREE:
-            state[row + THREE : row + dim] = zone
+        for k in range(row + THREE, row + dim):
+            state[k] = zone
     return cost
 
 
-@inlined
-def _in_cone(rows: Rows, contact: int, residual: Array, tangent: float, cone: Array) -> float:
+@kernel
+def _in_cone(
+    residual: Numbers,
+    row: int,
+    dim: int,
+    scale: Numbers,
+    scale_at: int,
+    d: float,
+    tangent: float,
+    force: Numbers,
+    cone: Numbers,
+    cone_at: int,
+) -> float:
     """Forces, second derivative and cost of a contact in the middle zone of its friction cone."""
-    row, dim, scale = rows.first_row[contact], rows.dim[contact], rows.scale[contact]
-    mu, normal = scale[ZERO], _scaled(rows, contact, residual, ZERO)
-    weight, outside = rows.d[row] / (mu * mu * (1.0 + mu * mu)), normal - mu * tangent
-    force = -weight * outside * mu
-    rows.force[row] = force
+    mu, normal = scale[scale_at], residual[row] * scale[scale_at]
+    weight, outside = d / (mu * mu * (1.0 + mu * mu)), normal - mu * tangent
+    pressure = -weight * outside * mu
+    force[row] = pressure
     for j in range(ONE, dim):
-        rows.force[row + j] = -force / tangent * _scaled(rows, contact, residual, j) * scale[j]
+        force[row + j] = -pressure / tangent * (residual[row + j] * scale[scale_at + j]) * scale[scale_at + j]
 
-    cone[0, 0] = 1.0
+    cone[cone_at] = 1.0
     factor = -mu / tangent
     for j in range(ONE, dim):
-        cone[j, ZERO] = factor * _scaled(rows, contact, residual, j)
+        cone[cone_at + j * SIX] = factor * (residual[row + j] * scale[scale_at + j])
     factor = mu * normal / (tangent * tangent * tangent)
     for k in range(ONE, dim):
         for j in range(k, dim):
-            cone[j, k] = factor * _scaled(rows, contact, residual, j) * _scaled(rows, contact, residual, k)
+            scaled_j, scaled_k = residual[row + j] * scale[scale_at + j], residual[row + k] * scale[scale_at + k]
+            cone[cone_at + j * SIX + k] = factor * scaled_j * scaled_k
     factor = mu * mu - mu * normal / tangent
     for j in range(ONE, dim):
-        cone[j, j] += factor
+        cone[cone_at + j * SIX + j] += factor
     for k in range(dim):
-        factor = weight * scale[k]
+        factor = weight * scale[scale_at + k]
         for j in range(k, dim):
-            cone[j, k] *= factor * scale[j]
+            cone[cone_at + j * SIX + k] *= factor * scale[scale_at + j]
     cost: float = 0.5 * weight * outside * outside
     return cost

@@ -8,13 +8,53 @@ that any constraint couples with degree of freedom i.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
-from .compiling import inlined, kernel
+from ..compiling import kernel
+from ..pointers import Integers, Numbers, Places, integers_at, numbers_at, places_at
 from .cost import CONE, QUADRATIC
-from .rows import MINVAL, ONE, THREE, TWO, ZERO, Array, Integers, Places, Rows, add_row, add_three, dot, place
+from .rows import (
+    FOUR,
+    MINVAL,
+    ONE,
+    SIX,
+    THREE,
+    TWO,
+    WORD,
+    ZERO,
+    Rows,
+    add_row,
+    add_three,
+    copy,
+    dot,
+    fill,
+    span_of,
+)
 
 
-@inlined
+class Factors(NamedTuple):
+    """The Hessian's factor, and room to change it in.
+
+    Attributes:
+        envelope: Where its rows begin, shape (nv,).
+        factor: That of M + J^T D J over the rows in quadratic state.
+        state: The states of rows that it is for, shape (n,).
+        coned: The same with contacts in the middle zone of their friction cones.
+        local: Room for a contact's second derivative, shape (6 * 8,).
+        parts: Room for a contact's rows of the Jacobian, shape (6 * nv,).
+        zeros: Zeros, shape (6,).
+    """
+
+    envelope: Places
+    factor: Numbers
+    state: Integers
+    coned: Numbers
+    local: Numbers
+    parts: Numbers
+    zeros: Places
+
+
+@kernel
 def _stride(size: int) -> int:
     """From one row of a matrix to the next."""
     stride: int = (size + THREE) >> TWO << TWO
@@ -22,46 +62,64 @@ def _stride(size: int) -> int:
 
 
 @kernel
-def find_envelope(rows: Rows, tree: Places, envelope: Places) -> None:
-    """Write down for each degree of freedom the first one that it is coupled with, shape (nv,)."""
-    for dof in range(place(len(tree))):
-        envelope[dof] = tree[dof]
-    for contact in range(place(len(rows.dim))):
-        first, _, begin, end = rows.spans[contact]
-        for dof in range(begin, end):
-            envelope[dof] = min(envelope[dof], first)
-
-
-@kernel
-def factorize(rows: Rows, mass: Array, envelope: Places, factor: Array) -> None:
-    """Write down the Cholesky factor of M + J^T D J over the rows in quadratic state.
+def factors_of(rows: Rows, tree: Places, room: int) -> Factors:
+    """The factor that is to be computed.
 
     Args:
         rows: The constraints.
-        mass: The joint-space inertia M, shape (nv * nv,).
-        envelope: Where the factor's rows begin, shape (nv,).
-        factor: The result.
+        tree: First degree of freedom of the tree that a degree of freedom is in, shape (nv,).
+        room: Address of room for n + 2 nv (nv + 3) + 7 nv + 54 words.
     """
-    nv, stride = rows.nv, _stride(rows.nv)
-    factor[:] = 0.0
-    for row in range(place(len(rows.dof))):
-        if rows.state[row] == QUADRATIC:
+    nv, padded = rows.nv, rows.nv * _stride(rows.nv)
+    coned_at = room + padded * WORD
+    local_at = coned_at + padded * WORD
+    parts_at = local_at + SIX * _stride(SIX) * WORD
+    zeros_at = parts_at + SIX * nv * WORD
+    envelope_at = zeros_at + SIX * WORD
+    factors = Factors(
+        places_at(envelope_at),
+        numbers_at(room),
+        integers_at(envelope_at + nv * WORD),
+        numbers_at(coned_at),
+        numbers_at(local_at),
+        numbers_at(parts_at),
+        places_at(zeros_at),
+    )
+    for k in range(SIX):
+        factors.zeros[k] = ZERO
+    copy(tree, factors.envelope, nv)
+    for contact in range(rows.contacts):
+        first, _, begin, end = span_of(rows.spans, contact)
+        for dof in range(begin, end):
+            factors.envelope[dof] = min(factors.envelope[dof], first)
+    return factors
+
+
+@kernel
+def factorize(rows: Rows, mass: Numbers, factors: Factors) -> None:
+    """Compute the factor from the joint-space inertia M, shape (nv * nv,), and the rows in quadratic state."""
+    nv, stride, jac, d, state = rows.nv, _stride(rows.nv), rows.jac, rows.d, rows.state
+    factor, envelope = factors.factor, factors.envelope
+    fill(factor, nv * stride, 0.0)
+    for row in range(rows.singles):
+        if state[row] == QUADRATIC:
             dof = rows.dof[row]
-            slope = rows.jac[row * nv + dof]
-            factor[dof * stride + dof] += slope * (slope * rows.d[row])
-    for contact in range(place(len(rows.dim))):
-        if rows.state[rows.first_row[contact]] == QUADRATIC:
+            slope = jac[row * nv + dof]
+            factor[dof * stride + dof] += slope * (slope * d[row])
+    for contact in range(rows.contacts):
+        row = rows.first_row[contact]
+        if state[row] == QUADRATIC:
             _add_contact(factor, stride, rows, contact)
     for i in range(nv):
         for k in range(envelope[i], i + ONE):
             factor[i * stride + k] += mass[i * nv + k]
-    _factorize(factor, envelope)
+    _factorize(factor, envelope, nv)
 
 
-@inlined
-def _add_contact(hessian: Array, stride: int, rows: Rows, contact: int) -> None:
+@kernel
+def _add_contact(hessian: Numbers, stride: int, rows: Rows, contact: int) -> None:
     """Add the part of a contact's rows."""
-    begin, end, begin_2, end_2 = rows.spans[contact]
+    begin, end, begin_2, end_2 = span_of(rows.spans, contact)
     row, jac, d, nv = rows.first_row[contact], rows.jac, rows.d, rows.nv
     # Columns go in whole groups of four, and none twice, though a group may reach into the second span.
     column, after = begin >> TWO << TWO, (end + THREE) >> TWO << TWO
@@ -71,14 +129,23 @@ def _add_contact(hessian: Array, stride: int, rows: Rows, contact: int) -> None:
         _add_block(hessian, stride, jac, d, nv, row, begin_2, end_2, max(begin_2 >> TWO << TWO, after), end_2)
     for r in range(row + THREE, row + rows.dim[contact]):
         for i in range(begin, end):
-            add_row(rows, r, rows.spans[contact], rows.jac[r * rows.nv + i] * rows.d[r], hessian, i * stride)
+            add_row(jac, nv, r, rows.spans, contact, jac[r * nv + i] * d[r], hessian, i * stride)
         for i in range(begin_2, end_2):
-            add_row(rows, r, rows.spans[contact], rows.jac[r * rows.nv + i] * rows.d[r], hessian, i * stride)
+            add_row(jac, nv, r, rows.spans, contact, jac[r * nv + i] * d[r], hessian, i * stride)
 
 
 @kernel
 def _add_block(
-    hessian: Array, stride: int, jac: Array, d: Array, nv: int, row: int, begin: int, end: int, first: int, last: int
+    hessian: Numbers,
+    stride: int,
+    jac: Numbers,
+    d: Numbers,
+    nv: int,
+    row: int,
+    begin: int,
+    end: int,
+    first: int,
+    last: int,
 ) -> None:
     """Add the part of three rows to rows ``begin`` to ``end`` of the matrix, columns ``first`` to ``last``."""
     d_0, d_1, d_2 = d[row], d[row + ONE], d[row + TWO]
@@ -88,9 +155,8 @@ def _add_block(
 
 
 @kernel
-def _factorize(matrix: Array, envelope: Places) -> None:
+def _factorize(matrix: Numbers, envelope: Places, size: int) -> None:
     """Replace a matrix by its Cholesky factor."""
-    size = place(len(envelope))
     stride = _stride(size)
     for j in range(size):
         at_j = j * stride
@@ -106,9 +172,23 @@ def _factorize(matrix: Array, envelope: Places) -> None:
 
 
 @kernel
-def solve(factor: Array, envelope: Places, result: Array) -> None:
+def solve(rows: Rows, cone: Numbers, factors: Factors, result: Numbers) -> None:
+    """Replace a vector by the one that the Hessian maps to it.
+
+    Args:
+        rows: The constraints.
+        cone: Second derivatives of contacts in the middle zone of their friction cones, lower triangles, shape
+            (contacts * 36,).
+        factors: The factor without them.
+        result: The vector, shape (nv,).
+    """
+    coned = _add_cones(rows, cone, factors)
+    _solve(factors.coned if coned else factors.factor, factors.envelope, rows.nv, result)
+
+
+@kernel
+def _solve(factor: Numbers, envelope: Places, size: int, result: Numbers) -> None:
     """Replace a vector of shape (nv,) by the one that the factorized matrix maps to it."""
-    size = place(len(result))
     stride = _stride(size)
     for i in range(size):
         product = dot(factor, i * stride, result, ZERO, envelope[i], i)
@@ -123,14 +203,13 @@ def solve(factor: Array, envelope: Places, result: Array) -> None:
 
 
 @kernel
-def _update(factor: Array, envelope: Places, vector: Array, at: int, start: int, sign: float) -> bool:
+def _update(factor: Numbers, envelope: Places, size: int, vector: Numbers, at: int, start: int, sign: float) -> bool:
     """Make it the factor of its matrix plus or minus v v^T; v begins at ``at``, is zero before ``start``, is used up.
 
     Returns:
         Whether that matrix is positive definite.
     """
-    size, definite = place(len(envelope)), True
-    stride = _stride(size)
+    definite, stride = True, _stride(size)
     for k in range(start, size):
         if vector[at + k] != 0.0:
             before = factor[k * stride + k]
@@ -150,77 +229,55 @@ def _update(factor: Array, envelope: Places, vector: Array, at: int, start: int,
 
 
 @kernel
-def follow_states(rows: Rows, before: Integers, factor: Array, envelope: Places, vector: Array) -> bool:
+def follow_states(rows: Rows, factors: Factors) -> bool:
     """Bring the factor up to date with the rows that have come into quadratic state or left it.
-
-    Args:
-        rows: The constraints.
-        before: Their states that the factor is for, shape (n,).
-        factor: The factor.
-        envelope: Where its rows begin.
-        vector: Scratch, shape (nv,) or longer.
 
     Returns:
         Whether it is exact; otherwise it must be computed anew.
     """
-    for row in range(place(len(rows.dof))):
-        is_now = rows.state[row] == QUADRATIC
+    nv, jac, d, state = rows.nv, rows.jac, rows.d, rows.state
+    factor, envelope, before, vector = factors.factor, factors.envelope, factors.state, factors.parts
+    for row in range(rows.singles):
+        is_now = state[row] == QUADRATIC
         if is_now != (before[row] == QUADRATIC):
             dof = rows.dof[row]
-            vector[:] = 0.0
-            vector[dof] = rows.jac[row * rows.nv + dof] * math.sqrt(rows.d[row])
-            if not _update(factor, envelope, vector, ZERO, dof, 1.0 if is_now else -1.0):
+            fill(vector, nv, 0.0)
+            vector[dof] = jac[row * nv + dof] * math.sqrt(d[row])
+            if not _update(factor, envelope, nv, vector, ZERO, dof, 1.0 if is_now else -1.0):
                 return False
-    for contact in range(place(len(rows.dim))):
-        row, spans = rows.first_row[contact], rows.spans[contact]
-        is_now = rows.state[row] == QUADRATIC
+    for contact in range(rows.contacts):
+        row = rows.first_row[contact]
+        is_now, first = state[row] == QUADRATIC, rows.spans[contact * FOUR]
         if is_now != (before[row] == QUADRATIC):
             for r in range(row, row + rows.dim[contact]):
-                vector[:] = 0.0
-                add_row(rows, r, spans, math.sqrt(rows.d[r]), vector, ZERO)
-                if not _update(factor, envelope, vector, ZERO, spans[ZERO], 1.0 if is_now else -1.0):
+                fill(vector, nv, 0.0)
+                add_row(jac, nv, r, rows.spans, contact, math.sqrt(d[r]), vector, ZERO)
+                if not _update(factor, envelope, nv, vector, ZERO, first, 1.0 if is_now else -1.0):
                     return False
     return True
 
 
 @kernel
-def add_cones(
-    rows: Rows, cone: Array, factor: Array, envelope: Places, local: Array, nothing: Places, parts: Array, coned: Array
-) -> bool:
-    """Write down the factor with the parts of contacts in the middle zone of their friction cones added.
-
-    Args:
-        rows: The constraints.
-        cone: The contacts' second derivatives, lower triangles, shape (contacts, 6, 6).
-        factor: The factor without them.
-        envelope: Where the factor's rows begin.
-        local: Scratch, shape (6 * 8,).
-        nothing: Zeros, shape (6,).
-        parts: Scratch, shape (6 * nv,).
-        coned: The result; not written if there are no such contacts.
-
-    Returns:
-        Whether there are any.
-    """
-    nv, found = rows.nv, False
-    for contact in range(place(len(rows.dim))):
-        row, dim, spans = rows.first_row[contact], rows.dim[contact], rows.spans[contact]
-        if rows.state[row] != CONE:
+def _add_cones(rows: Rows, cone: Numbers, factors: Factors) -> bool:
+    """Compute ``coned``, if there are contacts in the middle zone of their friction cones; returns whether."""
+    nv, jac, state, found = rows.nv, rows.jac, rows.state, False
+    coned, envelope, local, parts = factors.coned, factors.envelope, factors.local, factors.parts
+    for contact in range(rows.contacts):
+        row, dim = rows.first_row[contact], rows.dim[contact]
+        if state[row] != CONE:
             continue
         if not found:
             found = True
-            for k in range(place(len(factor))):
-                coned[k] = factor[k]
+            copy(factors.factor, coned, nv * _stride(nv))
         stride = _stride(dim)
         for r in range(dim):
             for c in range(r + ONE):
-                local[r * stride + c] = cone[contact, r, c]
-        _factorize(local, nothing[:dim])
-        for k in range(dim * nv):
-            parts[k] = 0.0
+                local[r * stride + c] = cone[(contact * SIX + r) * SIX + c]
+        _factorize(local, factors.zeros, dim)
+        fill(parts, dim * nv, 0.0)
         for r in range(dim):
             for c in range(r + ONE):
-                add_row(rows, row + r, spans, local[r * stride + c], parts, c * nv)
+                add_row(jac, nv, row + r, rows.spans, contact, local[r * stride + c], parts, c * nv)
         for r in range(dim):
-            _update(coned, envelope, parts, r * nv, spans[ZERO], 1.0)
+            _update(coned, envelope, nv, parts, r * nv, rows.spans[contact * FOUR], 1.0)
     return found

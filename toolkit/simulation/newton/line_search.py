@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from .compiling import inlined, kernel
-from .rows import MINVAL, ONE, ZERO, Array, Rows, place
+from ..compiling import kernel
+from ..pointers import Numbers
+from .rows import FIVE, FOUR, MINVAL, ONE, SIX, THREE, TWO, Rows
 
 
 class Line(NamedTuple):
@@ -16,18 +17,18 @@ class Line(NamedTuple):
         rows: The constraints.
         residual: Their residual at the start, shape (n,).
         slope: The residual's change along the direction, shape (n,).
-        smooth: Coefficients of the cost of all but the constraints, shape (3,).
-        quadratic: Likewise of each row in quadratic state, where a contact's are all in its first row, shape (n, 3).
+        smooth: Coefficients of the cost of all but the constraints, from the constant one.
+        quadratic: Likewise of each row in quadratic state, where a contact's are all in its first row, shape (n * 3,).
         circle: What the middle zone of each contact needs: normal part, its change, squared tangential part, half its
-            linear and its quadratic change, and the weight, shape (contacts, 6).
+            linear and its quadratic change, and the weight, shape (contacts * 6,).
     """
 
     rows: Rows
-    residual: Array
-    slope: Array
-    smooth: Array
-    quadratic: Array
-    circle: Array
+    residual: Numbers
+    slope: Numbers
+    smooth: tuple[float, float, float]
+    quadratic: Numbers
+    circle: Numbers
 
 
 class Point(NamedTuple):
@@ -42,28 +43,49 @@ class Point(NamedTuple):
 @kernel
 def prepare(line: Line) -> None:
     """Fill in ``quadratic`` and ``circle`` from the rest."""
-    rows, residual, slope, quadratic, circle = line.rows, line.residual, line.slope, line.quadratic, line.circle
-    for row in range(place(len(rows.dof))):
-        q_0, q_1, q_2 = _quadratic(rows.d[row], residual[row], slope[row])
-        quadratic[row, 0], quadratic[row, 1], quadratic[row, 2] = q_0 * 0.5, q_1, q_2 * 0.5
-    for contact in range(place(len(rows.dim))):
-        row, mu = rows.first_row[contact], rows.scale[contact, ZERO]
-        q_0, q_1, q_2 = _quadratic(rows.d[row], residual[row], slope[row])
+    rows, residual, slope, circle, scale, d = (
+        line.rows,
+        line.residual,
+        line.slope,
+        line.circle,
+        line.rows.scale,
+        line.rows.d,
+    )
+    for row in range(rows.singles):
+        _keep(line.quadratic, row, _quadratic(d[row], residual[row], slope[row]))
+    for contact in range(rows.contacts):
+        row, at = rows.first_row[contact], contact * SIX
+        mu = scale[at]
+        q_0, q_1, q_2 = _quadratic(d[row], residual[row], slope[row])
         u_u = u_v = v_v = 0.0
         for j in range(ONE, rows.dim[contact]):
-            p_0, p_1, p_2 = _quadratic(rows.d[row + j], residual[row + j], slope[row + j])
+            p_0, p_1, p_2 = _quadratic(d[row + j], residual[row + j], slope[row + j])
             q_0, q_1, q_2 = q_0 + p_0, q_1 + p_1, q_2 + p_2
-            u, v = residual[row + j] * rows.scale[contact, j], slope[row + j] * rows.scale[contact, j]
+            u, v = residual[row + j] * scale[at + j], slope[row + j] * scale[at + j]
             u_u += u * u
             u_v += u * v
             v_v += v * v
-        quadratic[row, 0], quadratic[row, 1], quadratic[row, 2] = q_0 * 0.5, q_1, q_2 * 0.5
-        circle[contact, 0], circle[contact, 1] = residual[row] * mu, slope[row] * mu
-        circle[contact, 2], circle[contact, 3], circle[contact, 4] = u_u, u_v, v_v
-        circle[contact, 5] = rows.d[row] / ((mu * mu) * (1.0 + (mu * mu)))
+        _keep(line.quadratic, row, (q_0, q_1, q_2))
+        circle[at], circle[at + ONE] = residual[row] * mu, slope[row] * mu
+        circle[at + TWO], circle[at + THREE], circle[at + FOUR] = u_u, u_v, v_v
+        circle[at + FIVE] = d[row] / ((mu * mu) * (1.0 + (mu * mu)))
 
 
-@inlined
+@kernel
+def _keep(quadratic: Numbers, row: int, doubled: tuple[float, float, float]) -> None:
+    """Write down coefficients, of which the first and the last are twice as large."""
+    at = row * THREE
+    quadratic[at], quadratic[at + ONE], quadratic[at + TWO] = doubled[0] * 0.5, doubled[1], doubled[2] * 0.5
+
+
+@kernel
+def _with(quadratic: Numbers, row: int, q_0: float, q_1: float, q_2: float) -> tuple[float, float, float]:
+    """Coefficients with those of a row added."""
+    at = row * THREE
+    return q_0 + quadratic[at], q_1 + quadratic[at + ONE], q_2 + quadratic[at + TWO]
+
+
+@kernel
 def _quadratic(d: float, residual: float, slope: float) -> tuple[float, float, float]:
     """One row's coefficients, the first and the last twice as large."""
     weighted = d * residual
@@ -73,27 +95,28 @@ def _quadratic(d: float, residual: float, slope: float) -> tuple[float, float, f
 @kernel
 def point_at(line: Line, alpha: float) -> Point:
     """The cost so far along a line, and its derivatives."""
-    rows = line.rows
-    q_0, q_1, q_2 = line.smooth[0], line.smooth[1], line.smooth[2]
-    for row in range(place(rows.frictions)):
-        start, slope, loss = line.residual[row], line.slope[row], rows.friction_loss[row]
-        x, bound = start + alpha * slope, rows.r[row] * loss
+    rows, quadratic, circle = line.rows, line.quadratic, line.circle
+    residual, slope, friction_loss = line.residual, line.slope, rows.friction_loss
+    q_0, q_1, q_2 = line.smooth
+    for row in range(rows.frictions):
+        loss, x = friction_loss[row], residual[row] + alpha * slope[row]
+        bound = rows.r[row] * loss
         if -bound < x and x < bound:
-            q_0, q_1, q_2 = q_0 + line.quadratic[row, 0], q_1 + line.quadratic[row, 1], q_2 + line.quadratic[row, 2]
+            q_0, q_1, q_2 = _with(quadratic, row, q_0, q_1, q_2)
         elif x <= -bound:
-            q_0, q_1 = q_0 + loss * (-0.5 * bound - start), q_1 + -loss * slope
+            q_0, q_1 = q_0 + loss * (-0.5 * bound - residual[row]), q_1 + -loss * slope[row]
         else:
-            q_0, q_1 = q_0 + loss * (-0.5 * bound + start), q_1 + loss * slope
-    for row in range(place(rows.frictions), place(len(rows.dof))):
-        if line.residual[row] + alpha * line.slope[row] < 0.0:
-            q_0, q_1, q_2 = q_0 + line.quadratic[row, 0], q_1 + line.quadratic[row, 1], q_2 + line.quadratic[row, 2]
+            q_0, q_1 = q_0 + loss * (-0.5 * bound + residual[row]), q_1 + loss * slope[row]
+    for row in range(rows.frictions, rows.singles):
+        if residual[row] + alpha * slope[row] < 0.0:
+            q_0, q_1, q_2 = _with(quadratic, row, q_0, q_1, q_2)
 
     cost = first = second = 0.0
-    for contact in range(place(len(rows.dim))):
-        row, mu, circle = rows.first_row[contact], rows.scale[contact, 0], line.circle[contact]
-        u_u, u_v, v_v = circle[2], circle[3], circle[4]
-        normal = circle[0] + alpha * circle[1]
-        squared = u_u + alpha * (2.0 * u_v + alpha * v_v)
+    for contact in range(rows.contacts):
+        at = contact * SIX
+        mu, u_v, v_v = rows.scale[at], circle[at + THREE], circle[at + FOUR]
+        normal = circle[at] + alpha * circle[at + ONE]
+        squared = circle[at + TWO] + alpha * (2.0 * u_v + alpha * v_v)
         if squared <= 0.0:
             inside = normal < 0.0
             tangent = 0.0
@@ -103,14 +126,14 @@ def point_at(line: Line, alpha: float) -> Point:
                 continue
             inside = mu * normal + tangent <= 0.0
         if inside:
-            q_0, q_1, q_2 = q_0 + line.quadratic[row, 0], q_1 + line.quadratic[row, 1], q_2 + line.quadratic[row, 2]
+            q_0, q_1, q_2 = _with(quadratic, rows.first_row[contact], q_0, q_1, q_2)
         elif squared > 0.0:
             tangent_1 = (u_v + alpha * v_v) / tangent
             tangent_2 = v_v / tangent - (u_v + alpha * v_v) * tangent_1 / (tangent * tangent)
-            outside, outside_1 = normal - mu * tangent, circle[1] - mu * tangent_1
-            cost += 0.5 * circle[5] * outside * outside
-            first += circle[5] * outside * outside_1
-            second += circle[5] * (outside_1 * outside_1 + outside * (-mu * tangent_2))
+            outside, outside_1, weight = normal - mu * tangent, circle[at + ONE] - mu * tangent_1, circle[at + FIVE]
+            cost += 0.5 * weight * outside * outside
+            first += weight * outside * outside_1
+            second += weight * (outside_1 * outside_1 + outside * (-mu * tangent_2))
 
     cost += alpha * alpha * q_2 + alpha * q_1 + q_0
     first += 2.0 * alpha * q_2 + q_1

@@ -14,27 +14,26 @@ import mujoco
 import numpy as np
 import numpy.typing as npt
 
-from ..mujoco_library import CONTACT, DataFields, address_at, integers_at, numbers_at, offset_of
-from .compiling import allocating, inlined, kernel
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int32]
-Places = npt.NDArray[Any]
+from ..compiling import kernel
+from ..mujoco_library import CONTACT, DataFields, offset_of
+from ..pointers import Integers, Numbers, Places, integers_at, numbers_at, places_at
 
 place: Any = np.uintp
 """What counts places in arrays, as an unsigned number."""
 
-ZERO, ONE, TWO, THREE, FOUR = (place(n) for n in range(5))
+ZERO, ONE, TWO, THREE, FOUR, FIVE, SIX = (place(n) for n in range(7))
 
-LARGEST_DIM = 6
+WORD = place(8)
+"""Bytes of a number, and of a place."""
+
+LARGEST_DIM = SIX
 """A contact has at most so many rows."""
 
 MINVAL = 1e-15
 """What MuJoCo takes for zero (``mjMINVAL``)."""
 
-_NUMBERS, _INTEGERS = CONTACT.itemsize // 8, CONTACT.itemsize // 4
-_FRICTION, _MU = offset_of("friction") // 8, offset_of("mu") // 8
-_DIM, _GEOM = offset_of("dim") // 4, offset_of("geom") // 4
+CONTACT_SIZE = CONTACT.itemsize
+_FRICTION, _MU, _DIM, _GEOM = (offset_of(name) for name in ("friction", "mu", "dim", "geom"))
 
 
 class Reach(NamedTuple):
@@ -47,18 +46,20 @@ class Reach(NamedTuple):
         tree: First degree of freedom of the tree that a degree of freedom is in, shape (nv,).
     """
 
-    geom: Places
-    joint: Places
-    tree: Places
+    geom: npt.NDArray[np.uintp]
+    joint: npt.NDArray[np.uintp]
+    tree: npt.NDArray[np.uintp]
 
 
 class Rows(NamedTuple):
-    """Constraint rows of one substep: views of MuJoCo's arrays, and what is gathered from its contacts.
+    """Constraint rows of one substep: pointers to MuJoCo's arrays, and to what is gathered from its contacts.
 
     Attributes:
         nv: Degrees of freedom.
-        frictions: The first so many rows are joint friction; with the joint limits that follow they are the single
-            rows, each of one degree of freedom.
+        n: Rows.
+        frictions: The first so many rows are joint friction.
+        singles: Those and the joint limits that follow, each a row of one degree of freedom.
+        contacts: Contacts.
         jac: Jacobian, row after row, and whatever follows in memory, for whole groups of four, shape (n * nv + 3,).
         d: Inverse regularization (MuJoCo's ``efc_D``), shape (n,).
         r: Regularization, shape (n,).
@@ -70,24 +71,27 @@ class Rows(NamedTuple):
         first_row: First row of each contact, shape (contacts,).
         dim: Rows of each contact, shape (contacts,).
         spans: Where a contact's rows may differ from zero: from its first number to before its second, and, further
-            on, from its third to before its fourth, shape (contacts, 4).
-        scale: A contact's ``mu`` and its coefficients of friction, shape (contacts, 6).
+            on, from its third to before its fourth, shape (contacts * 4,).
+        scale: A contact's ``mu`` and its coefficients of friction, shape (contacts * 6,).
     """
 
     nv: int
+    n: int
     frictions: int
-    jac: Array
-    d: Array
-    r: Array
-    friction_loss: Array
-    aref: Array
-    force: Array
+    singles: int
+    contacts: int
+    jac: Numbers
+    d: Numbers
+    r: Numbers
+    friction_loss: Numbers
+    aref: Numbers
+    force: Numbers
     state: Integers
     dof: Places
     first_row: Places
     dim: Places
     spans: Places
-    scale: Array
+    scale: Numbers
 
 
 def reach_of(model: Any) -> Reach:
@@ -113,84 +117,99 @@ def handles(model: Any) -> bool:
     )
 
 
-@allocating
-def rows_of(data: int, at: DataFields, nv: int, reach: Reach, wanted: bool) -> Rows:  # noqa: FBT001
-    """The constraints that MuJoCo has set up, or none if they are not wanted; ``data`` is the address of its data."""
-    frictions = limits = count = 0
-    if wanted:
-        frictions, limits = integers_at(data + at.nf, 1)[0], integers_at(data + at.nl, 1)[0]
-        count = integers_at(data + at.nefc, 1)[0]
-    singles = frictions + limits
-    most = (count - singles) // 3
-    dof, first_row, dim = np.empty(singles, np.uintp), np.empty(most, np.uintp), np.empty(most, np.uintp)
-    spans, scale = np.empty((most, 4), np.uintp), np.empty((most, LARGEST_DIM))
-    ids = integers_at(address_at(data + at.efc_id), count)
+@kernel
+def row_count(data: int, at: DataFields) -> int:
+    """How many rows MuJoCo has set up; ``data`` is the address of its data."""
+    count: int = place(integers_at(data + at.nefc)[ZERO])
+    return count
+
+
+@kernel
+def rows_of(data: int, at: DataFields, n: int, nv: int, reach: Reach, room: int) -> Rows:
+    """The constraints that MuJoCo has set up.
+
+    Args:
+        data: Address of its data.
+        at: Where to find the constraints there.
+        n: How many rows there are.
+        nv: Degrees of freedom.
+        reach: Of the model.
+        room: Address of room for 5 n words.
+    """
+    frictions = place(integers_at(data + at.nf)[ZERO]) if n else ZERO
+    singles = frictions + place(integers_at(data + at.nl)[ZERO]) if n else ZERO
+    # Twelve words for each contact, which has three rows or more, and one for each of the other rows.
+    most, spans_at = (n - singles) // THREE * WORD, room + singles * WORD
+    scale_at, first_row_at = spans_at + FOUR * most, spans_at + (FOUR + SIX) * most
+    dof, spans, scale = places_at(room), places_at(spans_at), numbers_at(scale_at)
+    first_row, dim = places_at(first_row_at), places_at(first_row_at + most)
+    ids, joint = integers_at(_address_at(data + at.efc_id)), places_at(reach.joint.ctypes.data)
     for row in range(singles):
-        dof[row] = place(ids[row]) if row < frictions else reach.joint[ids[row]]
-    contact, ncon = address_at(data + at.contact), integers_at(data + at.ncon, 1)[0]
-    numbers, integers = numbers_at(contact, ncon * _NUMBERS), integers_at(contact, ncon * _INTEGERS)
-    contacts = _gather(ids[singles:], singles, numbers, integers, reach, first_row, dim, spans, scale)
+        dof[row] = place(ids[row]) if row < frictions else joint[ids[row]]
+    geoms, row, contacts = places_at(reach.geom.ctypes.data), singles, ZERO
+    while row < n:
+        contact = _address_at(data + at.contact) + ids[row] * CONTACT_SIZE
+        first_row[contacts], dim[contacts] = row, integers_at(contact + _DIM)[ZERO]
+        scale[contacts * SIX] = numbers_at(contact + _MU)[ZERO]
+        for k in range(FIVE):
+            scale[contacts * SIX + ONE + k] = numbers_at(contact + _FRICTION)[k]
+        one, other = integers_at(contact + _GEOM)[ZERO], integers_at(contact + _GEOM)[ONE]
+        _span_both(spans, contacts * FOUR, geoms, place(one) * TWO, place(other) * TWO)
+        row += dim[contacts]
+        contacts += ONE
     return Rows(
-        place(nv),
+        nv,
+        n,
         frictions,
-        numbers_at(address_at(data + at.efc_J), count * nv + 3),
-        numbers_at(address_at(data + at.efc_D), count),
-        numbers_at(address_at(data + at.efc_R), count),
-        numbers_at(address_at(data + at.efc_frictionloss), count),
-        numbers_at(address_at(data + at.efc_aref), count),
-        numbers_at(address_at(data + at.efc_force), count),
-        integers_at(address_at(data + at.efc_state), count),
+        singles,
+        contacts,
+        numbers_at(_address_at(data + at.efc_J)),
+        numbers_at(_address_at(data + at.efc_D)),
+        numbers_at(_address_at(data + at.efc_R)),
+        numbers_at(_address_at(data + at.efc_frictionloss)),
+        numbers_at(_address_at(data + at.efc_aref)),
+        numbers_at(_address_at(data + at.efc_force)),
+        integers_at(_address_at(data + at.efc_state)),
         dof,
-        first_row[:contacts],
-        dim[:contacts],
-        spans[:contacts],
-        scale[:contacts],
+        first_row,
+        dim,
+        spans,
+        scale,
     )
 
 
 @kernel
-def _gather(
-    ids: Integers,
-    singles: int,
-    numbers: Array,
-    integers: Integers,
-    reach: Reach,
-    first_row: Places,
-    dim: Places,
-    spans: Places,
-    scale: Array,
-) -> int:
-    """Write down what is needed of each contact, whose number is that of each of its rows in ``ids``.
-
-    Returns:
-        How many contacts there are; MuJoCo's list has more, which exert no force.
-    """
-    row = contacts = 0
-    while row < len(ids):
-        number, integer = ids[row] * _NUMBERS, ids[row] * _INTEGERS
-        first_row[contacts], dim[contacts] = singles + row, integers[integer + _DIM]
-        scale[contacts, 0] = numbers[number + _MU]
-        for k in range(LARGEST_DIM - 1):
-            scale[contacts, k + 1] = numbers[number + _FRICTION + k]
-        one, other = integers[integer + _GEOM], integers[integer + _GEOM + 1]
-        _span_both(spans[contacts], reach.geom[one], reach.geom[other])
-        row += integers[integer + _DIM]
-        contacts += 1
-    return contacts
+def _address_at(address: int) -> Any:
+    """The address that is kept at an address."""
+    return np.intp(places_at(address)[ZERO])
 
 
 @kernel
-def _span_both(spans: Places, one: Places, other: Places) -> None:
+def _span_both(spans: Places, at: int, geoms: Places, one: int, other: int) -> None:
     """Note the degrees of freedom of two geoms in a contact, lowest first."""
-    if one[1] == ZERO or (other[1] != ZERO and other[0] < one[0]):
+    if geoms[one + ONE] == ZERO or (geoms[other + ONE] != ZERO and geoms[other] < geoms[one]):
         one, other = other, one
-    spans[0], spans[1], spans[2], spans[3] = one[0], one[1], ZERO, ZERO
-    if other[0] != one[0]:
-        spans[2], spans[3] = other[0], other[1]
+    spans[at], spans[at + ONE], spans[at + TWO], spans[at + THREE] = geoms[one], geoms[one + ONE], ZERO, ZERO
+    if geoms[other] != geoms[one]:
+        spans[at + TWO], spans[at + THREE] = geoms[other], geoms[other + ONE]
 
 
 @kernel
-def dot(one: Array, one_at: int, other: Array, other_at: int, begin: int, size: int) -> float:
+def copy(numbers: Numbers | Integers, into: Numbers | Integers, count: int) -> None:
+    """Copy so many numbers."""
+    for k in range(count):
+        into[k] = numbers[k]
+
+
+@kernel
+def fill(numbers: Numbers, count: int, value: float) -> None:
+    """Set so many numbers to a value."""
+    for k in range(count):
+        numbers[k] = value
+
+
+@kernel
+def dot(one: Numbers, one_at: int, other: Numbers, other_at: int, begin: int, size: int) -> float:
     """MuJoCo's scalar product of two stretches of so many numbers, of which one is zero before ``begin``."""
     whole = size >> TWO << TWO
     begin = min(begin >> TWO << TWO, whole)
@@ -204,13 +223,13 @@ def dot(one: Array, one_at: int, other: Array, other_at: int, begin: int, size: 
 
 
 @kernel
-def norm(vector: Array) -> float:
+def norm(vector: Numbers, size: int) -> float:
     """A vector's length."""
-    return math.sqrt(dot(vector, ZERO, vector, ZERO, ZERO, place(len(vector))))
+    return math.sqrt(dot(vector, ZERO, vector, ZERO, ZERO, size))
 
 
 @kernel
-def _with_rest(total: float, one: Array, a: int, other: Array, b: int, left: int) -> float:
+def _with_rest(total: float, one: Numbers, a: int, other: Numbers, b: int, left: int) -> float:
     """Add what is left of a scalar product after whole groups of four."""
     if left == ONE:
         total += one[a] * other[b]
@@ -222,13 +241,20 @@ def _with_rest(total: float, one: Array, a: int, other: Array, b: int, left: int
 
 
 @kernel
-def jac_times(rows: Rows, vector: Array, product: Array) -> None:
+def span_of(spans: Places, contact: int) -> tuple[int, int, int, int]:
+    """Where a contact's rows may differ from zero."""
+    at = contact * FOUR
+    return spans[at], spans[at + ONE], spans[at + TWO], spans[at + THREE]
+
+
+@kernel
+def jac_times(rows: Rows, vector: Numbers, product: Numbers) -> None:
     """The Jacobian times a vector of shape (nv,), written to ``product`` of shape (n,)."""
-    nv, whole = rows.nv, rows.nv >> TWO << TWO
-    for row in range(place(len(rows.dof))):
-        product[row] = rows.jac[row * nv + rows.dof[row]] * vector[rows.dof[row]]
-    for contact in range(place(len(rows.dim))):
-        begin, end, begin_2, end_2 = rows.spans[contact]
+    nv, whole, jac, dof = rows.nv, rows.nv >> TWO << TWO, rows.jac, rows.dof
+    for row in range(rows.singles):
+        product[row] = jac[row * nv + dof[row]] * vector[dof[row]]
+    for contact in range(rows.contacts):
+        begin, end, begin_2, end_2 = span_of(rows.spans, contact)
         rest = max(end, end_2) > whole
         begin, end = begin >> TWO << TWO, min((end + THREE) >> TWO << TWO, whole)
         begin_2, end_2 = max(begin_2 >> TWO << TWO, end), min((end_2 + THREE) >> TWO << TWO, whole)
@@ -237,43 +263,53 @@ def jac_times(rows: Rows, vector: Array, product: Array) -> None:
             at = r * nv
             sum_0 = sum_1 = sum_2 = sum_3 = 0.0
             for k in range(begin, end, FOUR):
-                sum_0 += rows.jac[at + k] * vector[k]
-                sum_1 += rows.jac[at + k + ONE] * vector[k + ONE]
-                sum_2 += rows.jac[at + k + TWO] * vector[k + TWO]
-                sum_3 += rows.jac[at + k + THREE] * vector[k + THREE]
+                sum_0 += jac[at + k] * vector[k]
+                sum_1 += jac[at + k + ONE] * vector[k + ONE]
+                sum_2 += jac[at + k + TWO] * vector[k + TWO]
+                sum_3 += jac[at + k + THREE] * vector[k + THREE]
             for k in range(begin_2, end_2, FOUR):
-                sum_0 += rows.jac[at + k] * vector[k]
-                sum_1 += rows.jac[at + k + ONE] * vector[k + ONE]
-                sum_2 += rows.jac[at + k + TWO] * vector[k + TWO]
-                sum_3 += rows.jac[at + k + THREE] * vector[k + THREE]
+                sum_0 += jac[at + k] * vector[k]
+                sum_1 += jac[at + k + ONE] * vector[k + ONE]
+                sum_2 += jac[at + k + TWO] * vector[k + TWO]
+                sum_3 += jac[at + k + THREE] * vector[k + THREE]
             total = (sum_0 + sum_2) + (sum_1 + sum_3)
-            product[r] = _with_rest(total, rows.jac, at + whole, vector, whole, nv - whole) if rest else total
+            product[r] = _with_rest(total, jac, at + whole, vector, whole, nv - whole) if rest else total
 
 
 @kernel
-def jac_transposed_times(rows: Rows, vector: Array, total: Array) -> None:
+def jac_transposed_times(rows: Rows, vector: Numbers, total: Numbers) -> None:
     """The Jacobian's transpose times a vector of shape (n,), written to ``total``, shape (nv + 3,).
 
     The last three numbers are arbitrary.
     """
-    total[:] = 0.0
-    for row in range(place(len(rows.dof))):
-        total[rows.dof[row]] += rows.jac[row * rows.nv + rows.dof[row]] * vector[row]
-    for contact in range(place(len(rows.dim))):
+    nv, jac, dof = rows.nv, rows.jac, rows.dof
+    fill(total, nv, 0.0)
+    for row in range(rows.singles):
+        total[dof[row]] += jac[row * nv + dof[row]] * vector[row]
+    for contact in range(rows.contacts):
         row = rows.first_row[contact]
         f_0, f_1, f_2 = vector[row], vector[row + ONE], vector[row + TWO]
         if f_0 != 0.0 or f_1 != 0.0 or f_2 != 0.0:
-            begin, end, begin_2, end_2 = rows.spans[contact]
+            begin, end, begin_2, end_2 = span_of(rows.spans, contact)
             column, column_2 = begin >> TWO << TWO, max(begin_2 >> TWO, (end + THREE) >> TWO) << TWO
-            add_three(rows.jac, rows.nv, row, f_0, f_1, f_2, total, ZERO, column, end)
-            add_three(rows.jac, rows.nv, row, f_0, f_1, f_2, total, ZERO, column_2, end_2)
+            add_three(jac, nv, row, f_0, f_1, f_2, total, ZERO, column, end)
+            add_three(jac, nv, row, f_0, f_1, f_2, total, ZERO, column_2, end_2)
         for r in range(row + THREE, row + rows.dim[contact]):
-            add_row(rows, r, rows.spans[contact], vector[r], total, ZERO)
+            add_row(jac, nv, r, rows.spans, contact, vector[r], total, ZERO)
 
 
-@inlined
+@kernel
 def add_three(
-    jac: Array, nv: int, row: int, f_0: float, f_1: float, f_2: float, into: Array, into_at: int, begin: int, end: int
+    jac: Numbers,
+    nv: int,
+    row: int,
+    f_0: float,
+    f_1: float,
+    f_2: float,
+    into: Numbers,
+    into_at: int,
+    begin: int,
+    end: int,
 ) -> None:
     """Add multiples of three rows of the Jacobian to a stretch of numbers, in whole groups of four columns."""
     at_0, at_1, at_2 = row * nv, (row + ONE) * nv, (row + TWO) * nv
@@ -286,11 +322,14 @@ def add_three(
         into[into_at + k], into[into_at + k_1], into[into_at + k_2], into[into_at + k_3] = a_0, a_1, a_2, a_3
 
 
-@inlined
-def add_row(rows: Rows, row: int, spans: Places, factor: float, into: Array, into_at: int) -> None:
+@kernel
+def add_row(
+    jac: Numbers, nv: int, row: int, spans: Places, contact: int, factor: float, into: Numbers, into_at: int
+) -> None:
     """Add a multiple of a contact's row of the Jacobian to a stretch of nv numbers."""
-    at = row * rows.nv
-    for k in range(spans[0], spans[1]):
-        into[into_at + k] += rows.jac[at + k] * factor
-    for k in range(spans[2], spans[3]):
-        into[into_at + k] += rows.jac[at + k] * factor
+    at = row * nv
+    begin, end, begin_2, end_2 = span_of(spans, contact)
+    for k in range(begin, end):
+        into[into_at + k] += jac[at + k] * factor
+    for k in range(begin_2, end_2):
+        into[into_at + k] += jac[at + k] * factor

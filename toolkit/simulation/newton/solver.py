@@ -7,33 +7,62 @@ from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
+import numpy.typing as npt
 
+from ..compiling import inlined, kernel
 from ..mujoco_library import NO_FIELDS, DataFields, data_fields, mj_fwdConstraint, mj_mulM
+from ..pointers import Numbers, numbers_at, places_at
 from . import cost, hessian, line_search
-from .compiling import allocating, inlined, kernel
 from .rows import (
-    LARGEST_DIM,
     MINVAL,
+    SIX,
+    THREE,
+    TWO,
+    WORD,
     ZERO,
-    Array,
-    Integers,
-    Places,
     Reach,
     Rows,
+    copy,
     dot,
+    fill,
     handles,
     jac_times,
     jac_transposed_times,
     norm,
+    place,
     reach_of,
+    row_count,
     rows_of,
 )
+
+Array = npt.NDArray[np.float64]
 
 MUJOCO_VERSION = "3.2.3"
 """The version whose arithmetic is followed here."""
 
 PROCESSORS = ("x86_64", "AMD64")
 """Where MuJoCo's library multiplies and adds in two roundings, as compiled code here does."""
+
+MOST_ROWS = 1000
+"""How many rows of constraints there is room for; scenes of LIBERO had 271 at most under random actions."""
+
+
+class Settings(NamedTuple):
+    """When the solver ends.
+
+    Attributes:
+        tolerance: Improvement and gradient, scaled, that are small enough.
+        line_tolerance: The same for the line search, relative to it.
+        iterations: Newton steps, at most.
+        line_iterations: Evaluations of a line search, at most.
+        scale: Makes improvement and gradient comparable between models.
+    """
+
+    tolerance: float
+    line_tolerance: float
+    iterations: int
+    line_iterations: int
+    scale: float
 
 
 class Problem(NamedTuple):
@@ -45,12 +74,10 @@ class Problem(NamedTuple):
         acc_smooth: View of the accelerations without constraints, shape (nv,).
         force_smooth: View of all forces but those of constraints, shape (nv,).
         force: View of the forces of constraints, shape (nv,).
-        mass: The joint-space inertia in full, shape (nv * nv,); the caller keeps it up to date.
-        tolerance: Improvement and gradient, scaled, that are small enough.
-        line_tolerance: The same for the line search, relative to it.
-        iterations: Newton steps, at most.
-        line_iterations: Evaluations of a line search, at most.
-        scale: Makes improvement and gradient comparable between models.
+        mass: The joint-space inertia in full, shape (nv, nv); the caller keeps it up to date.
+        room: Room to solve in.
+        most_rows: Rows of constraints that there is room for; MuJoCo solves what has more.
+        settings: When to end.
         reach: Which degrees of freedom can move what.
         fields: Where to find the constraints in MuJoCo's data.
         followed: Whether MuJoCo's arithmetic can be followed here, for this model; otherwise ask MuJoCo.
@@ -62,62 +89,62 @@ class Problem(NamedTuple):
     force_smooth: Array
     force: Array
     mass: Array
-    tolerance: float
-    line_tolerance: float
-    iterations: int
-    line_iterations: int
-    scale: float
+    room: Array
+    most_rows: int
+    settings: Settings
     reach: Reach
     fields: DataFields
     followed: bool
 
 
 class Substep(NamedTuple):
-    """The constraints of one substep, and room to solve them in.
+    """The constraints of one substep, and where they are solved.
 
     Attributes:
+        followed: Whether they are solved here; otherwise by MuJoCo.
+        settings: When to end.
         rows: The constraints.
-        envelope: Where rows of the Hessian's factor begin, shape (nv,).
-        smooth: Residual at the accelerations without constraints, shape (n,).
-        residual: Residual at the present accelerations, shape (n,).
-        slope: The residual's change along the direction of search, shape (n,).
-        state: The states that the factor is for, shape (n,).
-        cone: Second derivatives of contacts, shape (contacts, 6, 6).
-        momentum: Mass times present accelerations, shape (nv,).
-        momentum_slope: Mass times direction, shape (nv,).
-        direction: The direction of search, shape (nv,).
-        gradient: The cost's gradient, shape (nv,).
-        force: Room for forces in joint space, shape (nv + 3,).
-        factor: The Hessian's factor, as ``hessian`` has it.
-        coned: The same with contacts in the middle zone of their friction cones.
-        polynomial: Coefficients of the cost without constraints along a line, shape (3,).
-        quadratic: Those of the rows, shape (n, 3).
-        circle: What a line needs of contacts, shape (contacts, 6).
-        local: Room for a contact's second derivative, shape (6 * 8,).
-        parts: Room for a contact's rows of the Jacobian, shape (6 * nv,).
-        zeros: Zeros, shape (6,).
+        acc: Accelerations, shape (nv,), as the following are.
+        warm_start: What they were solved as last.
+        acc_smooth: Accelerations without constraints.
+        force_smooth: All forces but those of constraints.
+        force: Forces of constraints, in joint space.
+        mass: The joint-space inertia, shape (nv * nv,).
+        factors: The Hessian, factorized.
+        momentum: Mass times accelerations.
+        momentum_slope: Mass times direction.
+        direction: The direction of search.
+        gradient: The cost's gradient.
+        padded_force: Forces of constraints, shape (nv + 3,).
+        smooth: Residuals at the accelerations without constraints, shape (n,).
+        residual: Residuals at the accelerations, shape (n,).
+        slope: Their change along the direction, shape (n,).
+        quadratic: Of the line search, shape (n * 3,).
+        circle: Likewise, shape (contacts * 6,).
+        cone: Second derivatives of contacts, shape (contacts * 36,).
     """
 
+    followed: bool
+    settings: Settings
     rows: Rows
-    envelope: Places
-    smooth: Array
-    residual: Array
-    slope: Array
-    state: Integers
-    cone: Array
-    momentum: Array
-    momentum_slope: Array
-    direction: Array
-    gradient: Array
-    force: Array
-    factor: Array
-    coned: Array
-    polynomial: Array
-    quadratic: Array
-    circle: Array
-    local: Array
-    parts: Array
-    zeros: Places
+    acc: Numbers
+    warm_start: Numbers
+    acc_smooth: Numbers
+    force_smooth: Numbers
+    force: Numbers
+    mass: Numbers
+    factors: hessian.Factors
+    momentum: Numbers
+    momentum_slope: Numbers
+    direction: Numbers
+    gradient: Numbers
+    padded_force: Numbers
+    smooth: Numbers
+    residual: Numbers
+    slope: Numbers
+    quadratic: Numbers
+    circle: Numbers
+    cone: Numbers
 
 
 def problem_of(model: Any, data: Any, mass: Array) -> Problem:
@@ -144,192 +171,201 @@ def problem_of(model: Any, data: Any, mass: Array) -> Problem:
         acc_smooth=data.qacc_smooth,
         force_smooth=data.qfrc_smooth,
         force=data.qfrc_constraint,
-        mass=mass.reshape(-1),
-        tolerance=options.tolerance,
-        line_tolerance=options.ls_tolerance,
-        iterations=options.iterations,
-        line_iterations=options.ls_iterations,
-        scale=1.0 / (model.stat.meaninertia * max(1, model.nv)),
+        mass=mass,
+        room=np.empty(room_words(model.nv, MOST_ROWS) if followed else 0),
+        most_rows=MOST_ROWS,
+        settings=Settings(
+            tolerance=options.tolerance,
+            line_tolerance=options.ls_tolerance,
+            iterations=options.iterations,
+            line_iterations=options.ls_iterations,
+            scale=1.0 / (model.stat.meaninertia * max(1, model.nv)),
+        ),
         reach=reach_of(model),
         fields=data_fields() if followed else NO_FIELDS,
         followed=followed,
     )
 
 
-@allocating
+def room_words(nv: int, n: int) -> int:
+    """How much room a substep takes at most; a contact has three rows or more."""
+    of_factors = n + 2 * nv * (nv + 3) + 7 * nv + 54
+    return 5 * n + of_factors + (5 * nv + 3) + 6 * n + (6 + 36) * (n // 3)
+
+
+@kernel
 def substep_of(data: int, problem: Problem) -> Substep:
     """The constraints that MuJoCo has set up, if they are to be solved here; ``data`` is the address of its data."""
-    nv = len(problem.acc)
-    rows = rows_of(data, problem.fields, nv, problem.reach, problem.followed)
-    n, contacts, padded = len(rows.d), len(rows.dim), nv * ((nv + 3) // 4 * 4)
-    envelope = np.empty(nv, np.uintp)
-    hessian.find_envelope(rows, problem.reach.tree, envelope)
+    nv, n, followed = place(len(problem.acc)), ZERO, problem.followed
+    if followed:
+        n = row_count(data, problem.fields)
+        followed = n <= place(problem.most_rows)
+        n = n if followed else ZERO
+    rows_at = place(problem.room.ctypes.data)
+    rows = rows_of(data, problem.fields, n, nv, problem.reach, rows_at)
+    of_joints, of_rows, of_contacts = nv * WORD, n * WORD, rows.contacts * WORD
+    joints_at = rows_at + (THREE + TWO) * of_rows
+    residuals_at = joints_at + (THREE + TWO) * of_joints + THREE * WORD
+    contacts_at = residuals_at + SIX * of_rows
+    cone_at = contacts_at + SIX * of_contacts
+    factors_at = cone_at + SIX * SIX * of_contacts
     return Substep(
+        followed,
+        problem.settings,
         rows,
-        envelope,
-        np.empty(n),
-        np.empty(n),
-        np.empty(n),
-        np.empty(n, np.int32),
-        np.empty((contacts, LARGEST_DIM, LARGEST_DIM)),
-        np.empty(nv),
-        np.empty(nv),
-        np.empty(nv),
-        np.empty(nv),
-        np.empty(nv + 3),
-        np.empty(padded),
-        np.empty(padded),
-        np.empty(3),
-        np.empty((n, 3)),
-        np.empty((contacts, 6)),
-        np.empty(8 * LARGEST_DIM),
-        np.empty(nv * LARGEST_DIM),
-        np.zeros(LARGEST_DIM, np.uintp),
+        numbers_at(problem.acc.ctypes.data),
+        numbers_at(problem.warm_start.ctypes.data),
+        numbers_at(problem.acc_smooth.ctypes.data),
+        numbers_at(problem.force_smooth.ctypes.data),
+        numbers_at(problem.force.ctypes.data),
+        numbers_at(problem.mass.ctypes.data),
+        hessian.factors_of(rows, places_at(problem.reach.tree.ctypes.data), factors_at),
+        numbers_at(joints_at),
+        numbers_at(joints_at + of_joints),
+        numbers_at(joints_at + TWO * of_joints),
+        numbers_at(joints_at + THREE * of_joints),
+        numbers_at(joints_at + (TWO + TWO) * of_joints),
+        numbers_at(residuals_at),
+        numbers_at(residuals_at + of_rows),
+        numbers_at(residuals_at + TWO * of_rows),
+        numbers_at(residuals_at + THREE * of_rows),
+        numbers_at(contacts_at),
+        numbers_at(cone_at),
     )
 
 
 @kernel
-def smooth_cost(problem: Problem, substep: Substep) -> float:
+def smooth_cost(substep: Substep) -> float:
     """The constraints' cost at the accelerations without them, which ``solve`` may start from."""
-    return _move(problem.acc_smooth, substep, substep.smooth)
+    return _move(substep, substep.acc_smooth, substep.smooth)
 
 
-@kernel
-def solve(model: int, data: int, problem: Problem, substep: Substep, cost_smooth: float) -> None:
+@inlined
+def solve(model: int, data: int, substep: Substep, cost_smooth: float) -> None:
     """Solve for the accelerations, as MuJoCo's ``mj_fwdConstraint`` does, and keep them as the next warm start.
-
-    A problem that cannot be followed here is MuJoCo's to solve.
 
     Args:
         model: Address of MuJoCo's model.
         data: Address of MuJoCo's data.
-        problem: Of this model and data.
         substep: The constraints.
         cost_smooth: From ``smooth_cost``, for the present ``acc_smooth``.
     """
     rows = substep.rows
-    if not problem.followed:
+    if not substep.followed:
         mj_fwdConstraint(model, data)
-        return
-    if len(rows.d) == 0:
-        problem.force[:] = 0.0
-        _copy(problem.acc_smooth, problem.acc)
-        _copy(problem.acc_smooth, problem.warm_start)
-        return
-    constraints = _start(model, data, problem, substep, cost_smooth)
-    smooth = _with_smooth(problem, substep, 0.0)
-    total = constraints + smooth
-    _find_gradient(problem, substep)
-    hessian.factorize(rows, problem.mass, substep.envelope, substep.factor)
-    for _ in range(problem.iterations):
-        _find_direction(substep)
-        if not _go_along(model, data, problem, substep, smooth):
-            break
-        _copy(rows.state, substep.state)
-        before = total
-        constraints = cost.update(rows, substep.residual, substep.cone)
-        smooth = _with_smooth(problem, substep, 0.0)
-        total = constraints + smooth
-        _find_gradient(problem, substep)
-        improvement = problem.scale * (before - total)
-        if improvement < problem.tolerance or problem.scale * norm(substep.gradient) < problem.tolerance:
-            break
-        # MuJoCo keeps its Hessian up to date even when that was the last step.
-        if not hessian.follow_states(rows, substep.state, substep.factor, substep.envelope, substep.parts):
-            hessian.factorize(rows, problem.mass, substep.envelope, substep.factor)
-    _copy(problem.acc, problem.warm_start)
+    elif rows.n == ZERO:
+        fill(substep.force, rows.nv, 0.0)
+        copy(substep.acc_smooth, substep.acc, rows.nv)
+        copy(substep.acc_smooth, substep.warm_start, rows.nv)
+    else:
+        _iterate(model, data, substep, _start(model, data, substep, cost_smooth))
+        copy(substep.acc, substep.warm_start, rows.nv)
 
 
-@inlined
-def _start(model: int, data: int, problem: Problem, substep: Substep, cost_smooth: float) -> float:
+@kernel
+def _start(model: int, data: int, substep: Substep, cost_smooth: float) -> float:
     """Begin at the warm start, or without constraints' accelerations if that costs less; returns constraints' cost."""
-    _copy(problem.warm_start, problem.acc)
-    constraints = _move(problem.acc, substep, substep.residual)
-    mj_mulM(model, data, substep.momentum.ctypes.data, problem.acc.ctypes.data)
-    if _with_smooth(problem, substep, constraints) > cost_smooth:
-        _copy(problem.acc_smooth, problem.acc)
-        constraints = _move(problem.acc, substep, substep.residual)
-        mj_mulM(model, data, substep.momentum.ctypes.data, problem.acc.ctypes.data)
+    acc, momentum, nv = substep.acc, substep.momentum, substep.rows.nv
+    copy(substep.warm_start, acc, nv)
+    constraints = _move(substep, acc, substep.residual)
+    mj_mulM(model, data, momentum, acc)
+    if _with_smooth(substep, constraints) > cost_smooth:
+        copy(substep.acc_smooth, acc, nv)
+        constraints = _move(substep, acc, substep.residual)
+        mj_mulM(model, data, momentum, acc)
     return constraints
 
 
 @inlined
-def _move(acc: Array, substep: Substep, residual: Array) -> float:
-    """Residual, forces, states and cost of the constraints at some accelerations; returns the cost."""
-    jac_times(substep.rows, acc, residual)
-    for row in range(len(residual)):
-        residual[row] -= substep.rows.aref[row]
-    return cost.update(substep.rows, residual, substep.cone)
-
-
-@inlined
-def _with_smooth(problem: Problem, substep: Substep, total: float) -> float:
-    """Add to a cost what the accelerations' distance from those without constraints costs."""
-    for i in range(len(problem.acc)):
-        force = substep.momentum[i] - problem.force_smooth[i]
-        total += 0.5 * force * (problem.acc[i] - problem.acc_smooth[i])
-    return total
-
-
-@inlined
-def _find_gradient(problem: Problem, substep: Substep) -> None:
-    """The cost's gradient, and the constraints' forces in joint space."""
-    jac_transposed_times(substep.rows, substep.rows.force, substep.force)
-    for i in range(len(problem.force)):
-        problem.force[i] = substep.force[i]
-        substep.gradient[i] = substep.momentum[i] - problem.force_smooth[i] - problem.force[i]
-
-
-@inlined
-def _find_direction(substep: Substep) -> None:
-    """Where Newton's method leads from here."""
-    rows, direction = substep.rows, substep.direction
-    coned = hessian.add_cones(
-        rows,
-        substep.cone,
-        substep.factor,
-        substep.envelope,
-        substep.local,
-        substep.zeros,
-        substep.parts,
-        substep.coned,
-    )
-    _copy(substep.gradient, direction)
-    hessian.solve(substep.coned if coned else substep.factor, substep.envelope, direction)
-    for i in range(len(direction)):
-        direction[i] = -direction[i]
-
-
-@inlined
-def _go_along(model: int, data: int, problem: Problem, substep: Substep, smooth: float) -> bool:
-    """Go along the direction to where the cost is least; returns whether that is anywhere else."""
-    momentum, direction, polynomial, nv = substep.momentum, substep.direction, substep.polynomial, substep.rows.nv
-    length = norm(direction)
-    if length < MINVAL:
-        return False
-    mj_mulM(model, data, substep.momentum_slope.ctypes.data, direction.ctypes.data)
-    jac_times(substep.rows, direction, substep.slope)
-    against = dot(problem.force_smooth, ZERO, direction, ZERO, ZERO, nv)
-    polynomial[0] = smooth
-    polynomial[1] = dot(direction, ZERO, momentum, ZERO, ZERO, nv) - against
-    polynomial[2] = 0.5 * dot(direction, ZERO, substep.momentum_slope, ZERO, ZERO, nv)
-    line = line_search.Line(
-        substep.rows, substep.residual, substep.slope, polynomial, substep.quadratic, substep.circle
-    )
-    line_search.prepare(line)
-    tolerance = problem.tolerance * problem.line_tolerance * length / problem.scale
-    alpha = line_search.search(line, tolerance, problem.line_iterations)
-    if alpha == 0.0:
-        return False
-    for i in range(len(direction)):
-        problem.acc[i] += direction[i] * alpha
-        momentum[i] += substep.momentum_slope[i] * alpha
-    for row in range(len(substep.residual)):
-        substep.residual[row] += substep.slope[row] * alpha
-    return True
+def _iterate(model: int, data: int, substep: Substep, constraints: float) -> None:
+    """Newton's method, from where the constraints cost so much until nothing is gained."""
+    rows, factors, settings = substep.rows, substep.factors, substep.settings
+    smooth = _with_smooth(substep, 0.0)
+    total = constraints + smooth
+    _find_gradient(substep)
+    hessian.factorize(rows, substep.mass, factors)
+    for _ in range(settings.iterations):
+        _find_direction(substep)
+        if not _go_along(model, data, substep, smooth):
+            break
+        copy(rows.state, factors.state, rows.n)
+        before = total
+        constraints = cost.update(rows, substep.residual, substep.cone)
+        smooth = _with_smooth(substep, 0.0)
+        total = constraints + smooth
+        _find_gradient(substep)
+        improvement, steepness = settings.scale * (before - total), settings.scale * norm(substep.gradient, rows.nv)
+        if improvement < settings.tolerance or steepness < settings.tolerance:
+            break
+        # MuJoCo keeps its Hessian up to date even when that was the last step.
+        if not hessian.follow_states(rows, factors):
+            hessian.factorize(rows, substep.mass, factors)
 
 
 @kernel
-def _copy(values: Array | Integers, into: Array | Integers) -> None:
-    for i in range(len(into)):
-        into[i] = values[i]
+def _move(substep: Substep, acc: Numbers, residual: Numbers) -> float:
+    """Residual, forces, states and cost of the constraints at some accelerations; returns the cost."""
+    rows, aref = substep.rows, substep.rows.aref
+    jac_times(rows, acc, residual)
+    for row in range(rows.n):
+        residual[row] -= aref[row]
+    return cost.update(rows, residual, substep.cone)
+
+
+@kernel
+def _with_smooth(substep: Substep, total: float) -> float:
+    """Add to a cost what the accelerations' distance from those without constraints costs."""
+    acc, acc_smooth, momentum, force_smooth = substep.acc, substep.acc_smooth, substep.momentum, substep.force_smooth
+    for i in range(substep.rows.nv):
+        force = momentum[i] - force_smooth[i]
+        total += 0.5 * force * (acc[i] - acc_smooth[i])
+    return total
+
+
+@kernel
+def _find_gradient(substep: Substep) -> None:
+    """The cost's gradient, and the constraints' forces in joint space."""
+    rows, momentum, gradient, padded = substep.rows, substep.momentum, substep.gradient, substep.padded_force
+    force, force_smooth = substep.force, substep.force_smooth
+    jac_transposed_times(rows, rows.force, padded)
+    for i in range(rows.nv):
+        force[i] = padded[i]
+        gradient[i] = momentum[i] - force_smooth[i] - force[i]
+
+
+@kernel
+def _find_direction(substep: Substep) -> None:
+    """Where Newton's method leads from here."""
+    direction, nv = substep.direction, substep.rows.nv
+    copy(substep.gradient, direction, nv)
+    hessian.solve(substep.rows, substep.cone, substep.factors, direction)
+    for i in range(nv):
+        direction[i] = -direction[i]
+
+
+@kernel
+def _go_along(model: int, data: int, substep: Substep, smooth: float) -> bool:
+    """Go along the direction to where the cost is least; returns whether that is anywhere else."""
+    rows, settings, residual, slope = substep.rows, substep.settings, substep.residual, substep.slope
+    acc, direction, nv = substep.acc, substep.direction, rows.nv
+    momentum, momentum_slope = substep.momentum, substep.momentum_slope
+    length = norm(direction, nv)
+    if length < MINVAL:
+        return False
+    mj_mulM(model, data, momentum_slope, direction)
+    jac_times(rows, direction, slope)
+    against = dot(substep.force_smooth, ZERO, direction, ZERO, ZERO, nv)
+    linear = dot(direction, ZERO, momentum, ZERO, ZERO, nv) - against
+    curvature = 0.5 * dot(direction, ZERO, momentum_slope, ZERO, ZERO, nv)
+    line = line_search.Line(rows, residual, slope, (smooth, linear, curvature), substep.quadratic, substep.circle)
+    line_search.prepare(line)
+    tolerance = settings.tolerance * settings.line_tolerance * length / settings.scale
+    alpha = line_search.search(line, tolerance, settings.line_iterations)
+    if alpha == 0.0:
+        return False
+    for i in range(nv):
+        acc[i] += direction[i] * alpha
+        momentum[i] += momentum_slope[i] * alpha
+    for row in range(rows.n):
+        residual[row] += slope[row] * alpha
+    return True

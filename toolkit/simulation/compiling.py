@@ -1,0 +1,64 @@
+"""How the functions of a simulation's step are compiled.
+
+A kernel divides as NumPy does, without asking for zero first. It allocates nothing and so counts no references to
+memory: with the few numbers of a contact, that would take longer than the work. Only compiled code can call it, since
+what Python would need for that takes a quarter of the time to compile. None is kept compiled by itself, since Numba
+does not notice changes in the files of what a function calls; who calls them keeps the whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import numba
+from numba.core.registry import CPUDispatcher
+
+ERROR_MODEL: Final = "numpy"
+
+SHARED = ("compiling", "mujoco_library", "pointers")
+"""The modules that kernels are made with."""
+
+
+class _Kernel(CPUDispatcher):
+    """A compiled function without a way in from Python."""
+
+    def __call__(self, *_arguments: object) -> None:
+        raise TypeError(f"{self.py_func.__name__}: only compiled code can call it")
+
+
+def kept[F: Callable[..., Any]](function: F) -> F:
+    """Compile a function that Python calls, and keep it compiled from one process to the next."""
+    options: dict[str, Any] = {"cache": True, "no_cfunc_wrapper": True}
+    compiled: Any = numba.njit(**options)(function)
+    kept_: F = compiled
+    return kept_
+
+
+def kernel[F: Callable[..., Any]](function: F) -> F:
+    """Compile a kernel."""
+    return _compiled(function)
+
+
+def inlined[F: Callable[..., Any]](function: F) -> F:
+    """Compile a kernel as part of the one that calls it; worth it for large ones that are called in one place."""
+    return _compiled(function, inline="always")
+
+
+def _compiled[F: Callable[..., Any]](function: F, **options: Any) -> F:
+    options |= {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    compiled: Any = numba.njit(error_model=ERROR_MODEL, **options)(function)
+    compiled.__class__ = _Kernel
+    kernel_: F = compiled
+    return kernel_
+
+
+def sources_sha256() -> str:
+    """Hash of the files that kernels in other files than their caller's are compiled from."""
+    here = Path(__file__).parent
+    digest = hashlib.sha256()
+    for file in (*sorted((here / "newton").glob("*.py")), *(here / f"{name}.py" for name in SHARED)):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
