@@ -19,9 +19,9 @@ import pyarrow as pa
 
 from ..toolkit.records import Arm, Family, LanguageProbe, Level, Prompt, VisualProbe
 
-ROLLOUT_SCHEMA_VERSION = "1.2"
-"""1.1 adds what stands in the scene and what is touched, 1.2 the probes and the cost. Earlier recordings are read
-without: see ``ADDED_FEATURES`` and ``ADDED_COLUMNS``."""
+ROLLOUT_SCHEMA_VERSION = "1.3"
+"""1.1 adds what stands in the scene and what is touched, 1.2 the probes and the cost, 1.3 how the process rounds.
+Earlier recordings are read without: see ``ADDED_FEATURES`` and ``ADDED_COLUMNS``."""
 
 TARGET_SLOTS = 4
 """Most targets of a base task; unused slots are zero, and ``targets`` says how many are used."""
@@ -122,6 +122,7 @@ EPISODE_COLUMNS: dict[str, pa.DataType] = {
     "mujoco_version": pa.string(),
     "robosuite_version": pa.string(),
     "numpy_version": pa.string(),
+    "rounding_kernel": pa.string(),
 }
 """Columns added to LeRobot's ``meta/episodes``. ``case_id``, ``family`` and ``level`` are null for references;
 ``success_step`` counts executed actions and is null where the goal was not reached; ``end`` says why the rollout
@@ -129,7 +130,8 @@ ended: ``success``, ``horizon`` or ``policy_error``. ``visual_settings`` is what
 JSON. ``objects`` and ``fixtures`` name the slots that are used,
 ``goal_things`` those of them that the reference goal is about, and ``clipped_actions`` counts the executed actions that
 the policy gave outside [-1, 1]. ``cost`` is what the rollout pays (CC) by the conditions of ``cost_spec``, a
-``(:cost ...)`` block of constrained BDDL, and ``cost_amounts`` what each of them contributes."""
+``(:cost ...)`` block of constrained BDDL, and ``cost_amounts`` what each of them contributes. ``rounding_kernel`` is
+the OpenBLAS kernel of the process: under the same one, with the same versions, a rollout replays to the last bit."""
 
 
 def rollout_name(
@@ -166,6 +168,7 @@ ADDED_COLUMNS: dict[str, str | None] = {
     "cost": None,
     "cost_amounts": None,
     "cost_spec": None,
+    "rounding_kernel": None,
 }
 """Columns that earlier recordings lack, and as what they are then read."""
 
@@ -223,6 +226,7 @@ class EpisodeRecord:
     mujoco_version: str
     robosuite_version: str
     numpy_version: str
+    rounding_kernel: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

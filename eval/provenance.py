@@ -1,4 +1,4 @@
-"""Which software produced a rollout: recorded with each, and compared before two are paired."""
+"""Which software produced a rollout, and how it rounded: recorded with each."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ import importlib.metadata
 from dataclasses import dataclass
 
 from ..toolkit.libero_install import libero_distribution
+from ..toolkit.rounding import rounding_kernel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Versions:
-    """Versions of everything that a trajectory depends on."""
+    """Versions of everything that a trajectory depends on, and the kernel by which the process rounds."""
 
     conflictvla: str
     libero_distribution: str
     mujoco: str
     robosuite: str
     numpy: str
+    rounding_kernel: str
 
 
 @functools.cache
@@ -29,4 +31,5 @@ def installed_versions() -> Versions:
         mujoco=importlib.metadata.version("mujoco"),
         robosuite=importlib.metadata.version("robosuite"),
         numpy=importlib.metadata.version("numpy"),
+        rounding_kernel=rounding_kernel(),
     )

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ..builders.rollout_schema import FRAME_FEATURES, SIM_STATES
 from ..builders.sim_states import read_sim_states
 from ..toolkit.errors import InvalidInputError
+from ..toolkit.rounding import VARIABLE, rounding_kernel
 from ..toolkit.simulation.scene import Scene
 from ..toolkit.simulation.scene_pool import ScenePool
 from .recorder import Recorder, Recording
@@ -35,12 +36,6 @@ FINAL = {
 """Columns of an episode that hold a feature as it is after the last action; schema 1.0 has only the first two."""
 
 CONTACT = "observation.gripper_contact"
-
-HINTS = {
-    "settled_state_sha256": "; where it was recorded on another kind of processor, or under another OPENBLAS_CORETYPE, "
-    f"give --tolerance {OTHER_PROCESSORS_TOLERANCE}"
-}
-"""What to do about a difference."""
 
 Array = npt.NDArray[np.float64]
 
@@ -167,13 +162,25 @@ def _replay(rollouts: RolloutSet, row: int, states: Array | None, pool: ScenePoo
 
 
 def _start_difference(scene: Scene, episode: dict[str, Any], tolerance: float) -> str | None:
-    here = {"scene_sha256": scene.scene_sha256}
+    here, hints = {"scene_sha256": scene.scene_sha256}, {}
     if tolerance == 0:  # a hash knows no tolerance
         here["settled_state_sha256"] = scene.state().sha256()
+        hints["settled_state_sha256"] = _rounding_hint(episode["rounding_kernel"])
     for name, value in here.items():
         if value != episode[name]:
-            return f"{name} is {value[:12]} here, {episode[name][:12]} as recorded{HINTS.get(name, '')}"
+            return f"{name} is {value[:12]} here, {episode[name][:12]} as recorded{hints.get(name, '')}"
     return None
+
+
+def _rounding_hint(recorded: str | None) -> str:
+    """What to do where the settled states differ; recordings before schema 1.3 do not say how they were rounded."""
+    tolerate = f"give --tolerance {OTHER_PROCESSORS_TOLERANCE}"
+    if recorded is None:
+        return f"; where it was recorded on another kind of processor, or under another {VARIABLE}, {tolerate}"
+    here = rounding_kernel()
+    if recorded == here:
+        return ""
+    return f"; OpenBLAS rounded by its {recorded} kernel, and by {here} here: set {VARIABLE}={recorded}, or {tolerate}"
 
 
 def _execute(

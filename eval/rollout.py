@@ -108,6 +108,7 @@ def run_rollout(scene: Scene, policy: Policy, job: Job, *, versions: Versions) -
             mujoco_version=versions.mujoco,
             robosuite_version=versions.robosuite,
             numpy_version=versions.numpy,
+            rounding_kernel=versions.rounding_kernel,
         ),
         frames=recording.frames,
         sim_states=recording.sim_states,

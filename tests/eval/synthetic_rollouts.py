@@ -120,6 +120,7 @@ def make_record(
         mujoco_version="3.2.3",
         robosuite_version="1.4.0",
         numpy_version="2.2.6",
+        rounding_kernel="Haswell",
     )
     return replace(record, **changes)
 
