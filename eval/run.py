@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -236,8 +236,7 @@ def _claim(work: Path, settings: dict[str, Any]) -> None:
     text = json.dumps(settings, indent=1, sort_keys=True)
     try:
         if file.exists():
-            before = json.loads(file.read_text(encoding="utf-8"))
-            differing = sorted(key for key in settings if before.get(key) != json.loads(text)[key])
+            differing = [*_differing(json.loads(file.read_text(encoding="utf-8")), json.loads(text))]
             if differing:
                 raise InvalidInputError(
                     f"{work}: holds an unfinished run with other {', '.join(differing)}; "
@@ -248,3 +247,12 @@ def _claim(work: Path, settings: dict[str, Any]) -> None:
         write_whole(file, text)
     except OSError as error:
         raise InvalidInputError(f"{work.parent}: cannot be written ({error.strerror})") from error
+
+
+def _differing(before: Any, now: Any, name: str = "") -> Iterator[str]:
+    """The settings in which two runs differ, with their values where these are short."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in sorted(before.keys() | now.keys()):
+            yield from _differing(before.get(key), now.get(key), f"{name}.{key}" if name else key)
+    elif before != now:
+        yield name if isinstance(before, list) else f"{name} ({before} there, {now} here)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -184,8 +185,15 @@ def test_an_unfinished_run_with_other_settings_is_not_continued(
     chosen = _p0(short)
     with pytest.raises(PolicyError):
         run_policy(Wave(lambda seen: "stop"), chosen, tmp_path, init_states=[0], executor=InProcess(scenes))
-    with pytest.raises(InvalidInputError, match="an unfinished run with other rollouts, seed"):
+    with pytest.raises(InvalidInputError, match=r"an unfinished run with other rollouts, seed \(0 there, 3 here\);"):
         run_policy(Wave(), chosen, tmp_path, init_states=[0, 1], seed=3, executor=InProcess(scenes))
+
+    settings = tmp_path / ".wave" / "run.json"
+    assert '"rounding_kernel"' in settings.read_text()
+    kernel = json.loads(settings.read_text())["versions"]["rounding_kernel"]
+    settings.write_text(settings.read_text().replace(kernel, "Sandybridge"))
+    with pytest.raises(InvalidInputError, match=rf"versions.rounding_kernel \(Sandybridge there, {kernel} here\);"):
+        run_policy(Wave(), chosen, tmp_path, init_states=[0], executor=InProcess(scenes))
 
 
 def test_a_finished_run_is_not_overwritten(tmp_path: Path, short: tuple[Instance, ...]) -> None:
