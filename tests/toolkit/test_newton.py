@@ -15,6 +15,7 @@ from conflictvla.toolkit.records import SUITES, BaseTask
 from conflictvla.toolkit.simulation.compiling import ERROR_MODEL, kernel
 from conflictvla.toolkit.simulation.mujoco_library import CONTACT, offset_of
 from conflictvla.toolkit.simulation.newton.solver import (
+    MUJOCO_VERSION,
     PROCESSORS,
     Problem,
     problem_of,
@@ -178,17 +179,19 @@ def test_what_is_not_known_is_left_to_mujoco(option: str, monkeypatch: pytest.Mo
             monkeypatch.setattr(mujoco, "__version__", "3.2.4")
         case "machine":
             monkeypatch.setattr("platform.machine", lambda: "arm64")
-    assert not problem_of(model, mujoco.MjData(model), np.zeros((model.nv, model.nv))).followed
+    problem = problem_of(model, mujoco.MjData(model), np.zeros((model.nv, model.nv)))
+    assert not problem.followed
+    assert problem.room.size >= room_words(model.nv, 0)
 
 
 @needs_processor
-def test_a_scene_steps_alike_when_left_to_mujoco() -> None:
+def test_a_scene_steps_alike_when_left_to_mujoco(monkeypatch: pytest.MonkeyPatch) -> None:
     actions = np.random.default_rng(0).uniform(-1.0, 1.0, (20, 7))
     states = []
-    for followed in (True, False):
+    for version in (mujoco.__version__, "3.2.4"):
+        monkeypatch.setattr(mujoco, "__version__", version)
         scene = Scene(base_tasks("libero_goal")[0])
-        assert scene.solves_constraints
-        scene._controller._problem = scene._controller._problem._replace(followed=followed)
+        assert scene.solves_constraints == (version == MUJOCO_VERSION)
         scene.reset(0)
         for action in actions:
             scene.step(action)

@@ -43,14 +43,8 @@ class Point(NamedTuple):
 @kernel
 def prepare(line: Line) -> None:
     """Fill in ``quadratic`` and ``circle`` from the rest."""
-    rows, residual, slope, circle, scale, d = (
-        line.rows,
-        line.residual,
-        line.slope,
-        line.circle,
-        line.rows.scale,
-        line.rows.d,
-    )
+    rows, residual, slope, circle = line.rows, line.residual, line.slope, line.circle
+    scale, d = rows.scale, rows.d
     for row in range(rows.singles):
         _keep(line.quadratic, row, _quadratic(d[row], residual[row], slope[row]))
     for contact in range(rows.contacts):

@@ -14,6 +14,8 @@ from ..mujoco_library import NO_FIELDS, DataFields, data_fields, mj_fwdConstrain
 from ..pointers import Numbers, numbers_at, places_at
 from . import cost, hessian, line_search
 from .rows import (
+    FIVE,
+    FOUR,
     MINVAL,
     SIX,
     THREE,
@@ -172,7 +174,7 @@ def problem_of(model: Any, data: Any, mass: Array) -> Problem:
         force_smooth=data.qfrc_smooth,
         force=data.qfrc_constraint,
         mass=mass,
-        room=np.empty(room_words(model.nv, MOST_ROWS) if followed else 0),
+        room=np.empty(room_words(model.nv, MOST_ROWS if followed else 0)),
         most_rows=MOST_ROWS,
         settings=Settings(
             tolerance=options.tolerance,
@@ -204,8 +206,8 @@ def substep_of(data: int, problem: Problem) -> Substep:
     rows_at = place(problem.room.ctypes.data)
     rows = rows_of(data, problem.fields, n, nv, problem.reach, rows_at)
     of_joints, of_rows, of_contacts = nv * WORD, n * WORD, rows.contacts * WORD
-    joints_at = rows_at + (THREE + TWO) * of_rows
-    residuals_at = joints_at + (THREE + TWO) * of_joints + THREE * WORD
+    joints_at = rows_at + FIVE * of_rows
+    residuals_at = joints_at + FIVE * of_joints + THREE * WORD
     contacts_at = residuals_at + SIX * of_rows
     cone_at = contacts_at + SIX * of_contacts
     factors_at = cone_at + SIX * SIX * of_contacts
@@ -224,7 +226,7 @@ def substep_of(data: int, problem: Problem) -> Substep:
         numbers_at(joints_at + of_joints),
         numbers_at(joints_at + TWO * of_joints),
         numbers_at(joints_at + THREE * of_joints),
-        numbers_at(joints_at + (TWO + TWO) * of_joints),
+        numbers_at(joints_at + FOUR * of_joints),
         numbers_at(residuals_at),
         numbers_at(residuals_at + of_rows),
         numbers_at(residuals_at + TWO * of_rows),
