@@ -30,6 +30,7 @@ from conflictvla.toolkit.simulation.scene_pool import ScenePool
 
 from .colour_follower import CAMERAS, CHUNK, SIZE, ColourFollower
 
+HERE = Path(__file__).parent
 TASK = "turn_on_the_stove"
 HORIZON = 2 * CHUNK
 PROBES = (VisualProbe.V0, VisualProbe.V1, VisualProbe.V4)
@@ -169,6 +170,17 @@ def test_another_process_is_told_of_the_probes(chosen: tuple[Instance, ...], poo
         found.append(read_rollouts(dataset, ("action",)).episodes.to_pylist())
     assert found[0] == found[1]
     assert [episode["visual_probe"] for episode in found[0]] == [*PROBES]
+
+
+def test_another_process_sees_the_same(
+    seeing: tuple[Path, ColourFollower], chosen: tuple[Instance, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(HERE))
+    monkeypatch.setenv("PYTHONPATH", str(HERE))
+    dataset = run("colour_follower:ColourFollower", chosen, tmp_path, Processes(1)).dataset
+    assert dataset is not None
+    here, there = (next((folder / "data").rglob("*.parquet")).read_bytes() for folder in (seeing[0], dataset))
+    assert here == there
 
 
 def test_salt_and_pepper_is_recorded(pool: ScenePool, chosen: tuple[Instance, ...], tmp_path: Path) -> None:
