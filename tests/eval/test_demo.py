@@ -13,6 +13,7 @@ from conflictvla.builders.tasks_dataset import load_instances
 from conflictvla.eval.behaviour import METRIC_NAMES
 from conflictvla.eval.demo import REPORT_FILE, ROLLOUTS, SCORES_FILE, Demo, demo_cases, run_demo
 from conflictvla.eval.policies.registry import SCRIPTED
+from conflictvla.eval.report import write_picture
 from conflictvla.eval.rollout_set import RolloutSet
 from conflictvla.eval.rollouts import SCORED_FEATURES, read_rollouts
 from conflictvla.eval.run import RunProgress
@@ -23,6 +24,8 @@ from conflictvla.toolkit.errors import InvalidInputError
 from conflictvla.toolkit.records import Family, Level
 
 from . import reference_measures as slow
+
+PICTURE = Path(__file__).parents[2] / "docs" / "pages" / "figures" / "demo.svg"
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +64,12 @@ def test_the_agents_get_the_scores_that_are_known_in_advance(demo: Demo) -> None
     assert rows["fail_persist"]["TAR"] > 0.95
     assert rows["fail_persist"]["Early20_TS"] == pytest.approx(1.0, abs=1e-4)
     assert rows["fail_persist"]["AMS"] < 0.3
+
+
+def test_the_readmes_picture_is_that_of_its_scores(demo: Demo, tmp_path: Path) -> None:
+    drawn = write_picture(demo.scores, tmp_path / PICTURE.name)
+    anew = f"conflictvla demo && conflictvla report demo/rollouts --picture docs/pages/figures/{PICTURE.name}"
+    assert drawn.read_text() == PICTURE.read_text(), f"draw it anew: {anew}"
 
 
 def test_every_rollout_is_kept_failures_too(demo: Demo) -> None:
