@@ -126,9 +126,7 @@ def train_example(
     with progress_bar("demonstrations", demonstration_count()) as advance:
         demonstrations = record_example(out / "demonstrations", advance)
     with progress_bar("hundreds of steps", (steps or STEPS) // 100) as advance:
-        train(demonstrations, folder, language=not masked, steps=steps or STEPS, progress=advance)
-    OUT.print(
-        f"{escape(str(folder))}  from {sum(len(each.lengths) for each in demonstrations)} demonstrations",
-        highlight=False,
-        soft_wrap=True,
-    )
+        kept = train(demonstrations, folder, language=not masked, steps=steps or STEPS, progress=advance)
+    successful = sum(len(each.lengths) for each in demonstrations)
+    said = f"{escape(str(folder))}  from {kept} of {successful} successful demonstrations"
+    OUT.print(said, highlight=False, soft_wrap=True)

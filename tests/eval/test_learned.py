@@ -155,7 +155,8 @@ def test_training_again_gives_the_same_weights_and_masked_it_hears_nothing(
     for name in ("first", "second"):
         train_example((demonstrated,), tmp_path / name, steps=40)
         torch.rand(3)
-    train_example((demonstrated,), tmp_path / "blind", language=False, steps=40)
+    kept = train_example((demonstrated,), tmp_path / "blind", language=False, steps=40)
+    assert kept == json.loads((tmp_path / "blind" / "config.json").read_text())["training"]["demonstrations"]
     files = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("first", "second", "blind")]
     assert files[0] == files[1] != files[2]
     with pytest.raises(InvalidInputError, match="39 gradient steps"):

@@ -64,7 +64,7 @@ def train_example(
     language: bool = True,
     steps: int = STEPS,
     progress: Callable[[str], None] = lambda _: None,
-) -> None:
+) -> int:
     """Train on demonstrations and leave ``config.json`` and ``model.safetensors``.
 
     Args:
@@ -73,6 +73,9 @@ def train_example(
         language: Whether the prompts are shown, or all masked.
         steps: Gradient steps.
         progress: Told after every hundred steps.
+
+    Returns:
+        How many demonstrations were learned from: those that agree with most of their task's.
 
     Raises:
         MissingExtraError: PyTorch is not installed.
@@ -85,8 +88,7 @@ def train_example(
     config = TrainingConfig(seed=SEED, steps=steps)
     kept = [agreeing(each) for each in demonstrations]
     network = train(kept, SUITE, config, language=language, progress=lambda loss: progress(f"loss {loss:.3f}"))
-    about = {
-        "demonstrations": sum(len(each.lengths) for each in kept),
-        "frames": sum(len(each.vectors) for each in kept),
-    }
+    count = sum(len(each.lengths) for each in kept)
+    about = {"demonstrations": count, "frames": sum(len(each.vectors) for each in kept)}
     save_network(network, folder, about | dataclasses.asdict(config))
+    return count
