@@ -134,7 +134,7 @@ def rows_of(data: int, at: DataFields, n: int, nv: int, reach: Reach, room: int)
         n: How many rows there are.
         nv: Degrees of freedom.
         reach: Of the model.
-        room: Address of room for 5 n words.
+        room: Address of room for 4 n words.
     """
     frictions = place(integers_at(data + at.nf)[ZERO]) if n else ZERO
     singles = frictions + place(integers_at(data + at.nl)[ZERO]) if n else ZERO

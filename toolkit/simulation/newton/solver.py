@@ -118,8 +118,7 @@ class Substep(NamedTuple):
         direction: The direction of search.
         gradient: The cost's gradient.
         padded_force: Forces of constraints, shape (nv + 3,).
-        smooth: Residuals at the accelerations without constraints, shape (n,).
-        residual: Residuals at the accelerations, shape (n,).
+        residual: Residuals at the accelerations last looked at, shape (n,).
         slope: Their change along the direction, shape (n,).
         quadratic: Of the line search, shape (n * 3,).
         circle: Likewise, shape (contacts * 6,).
@@ -141,7 +140,6 @@ class Substep(NamedTuple):
     direction: Numbers
     gradient: Numbers
     padded_force: Numbers
-    smooth: Numbers
     residual: Numbers
     slope: Numbers
     quadratic: Numbers
@@ -192,7 +190,7 @@ def problem_of(model: Any, data: Any, mass: Array) -> Problem:
 def room_words(nv: int, n: int) -> int:
     """How much room a substep takes at most; a contact has three rows or more."""
     of_factors = n + 2 * nv * (nv + 3) + 7 * nv + 54
-    return 5 * n + of_factors + (5 * nv + 3) + 6 * n + (6 + 36) * (n // 3)
+    return 4 * n + of_factors + (5 * nv + 3) + 5 * n + (6 + 36) * (n // 3)
 
 
 @kernel
@@ -206,9 +204,9 @@ def substep_of(data: int, problem: Problem) -> Substep:
     rows_at = place(problem.room.ctypes.data)
     rows = rows_of(data, problem.fields, n, nv, problem.reach, rows_at)
     of_joints, of_rows, of_contacts = nv * WORD, n * WORD, rows.contacts * WORD
-    joints_at = rows_at + FIVE * of_rows
+    joints_at = rows_at + FOUR * of_rows
     residuals_at = joints_at + FIVE * of_joints + THREE * WORD
-    contacts_at = residuals_at + SIX * of_rows
+    contacts_at = residuals_at + FIVE * of_rows
     cone_at = contacts_at + SIX * of_contacts
     factors_at = cone_at + SIX * SIX * of_contacts
     return Substep(
@@ -230,7 +228,6 @@ def substep_of(data: int, problem: Problem) -> Substep:
         numbers_at(residuals_at),
         numbers_at(residuals_at + of_rows),
         numbers_at(residuals_at + TWO * of_rows),
-        numbers_at(residuals_at + THREE * of_rows),
         numbers_at(contacts_at),
         numbers_at(cone_at),
     )
@@ -239,7 +236,7 @@ def substep_of(data: int, problem: Problem) -> Substep:
 @kernel
 def smooth_cost(substep: Substep) -> float:
     """The constraints' cost at the accelerations without them, which ``solve`` may start from."""
-    return _move(substep, substep.acc_smooth, substep.smooth)
+    return _move(substep, substep.acc_smooth)
 
 
 @inlined
@@ -269,11 +266,11 @@ def _start(model: int, data: int, substep: Substep, cost_smooth: float) -> float
     """Begin at the warm start, or without constraints' accelerations if that costs less; returns constraints' cost."""
     acc, momentum, nv = substep.acc, substep.momentum, substep.rows.nv
     copy(substep.warm_start, acc, nv)
-    constraints = _move(substep, acc, substep.residual)
+    constraints = _move(substep, acc)
     mj_mulM(model, data, momentum, acc)
     if _with_smooth(substep, constraints) > cost_smooth:
         copy(substep.acc_smooth, acc, nv)
-        constraints = _move(substep, acc, substep.residual)
+        constraints = _move(substep, acc)
         mj_mulM(model, data, momentum, acc)
     return constraints
 
@@ -305,9 +302,9 @@ def _iterate(model: int, data: int, substep: Substep, constraints: float) -> Non
 
 
 @kernel
-def _move(substep: Substep, acc: Numbers, residual: Numbers) -> float:
+def _move(substep: Substep, acc: Numbers) -> float:
     """Residual, forces, states and cost of the constraints at some accelerations; returns the cost."""
-    rows, aref = substep.rows, substep.rows.aref
+    rows, residual, aref = substep.rows, substep.residual, substep.rows.aref
     jac_times(rows, acc, residual)
     for row in range(rows.n):
         residual[row] -= aref[row]
