@@ -162,13 +162,13 @@ def _replay(rollouts: RolloutSet, row: int, states: Array | None, pool: ScenePoo
 
 
 def _start_difference(scene: Scene, episode: dict[str, Any], tolerance: float) -> str | None:
-    here, hints = {"scene_sha256": scene.scene_sha256}, {}
+    here = {"scene_sha256": scene.scene_sha256}
     if tolerance == 0:  # a hash knows no tolerance
         here["settled_state_sha256"] = scene.state().sha256()
-        hints["settled_state_sha256"] = _rounding_hint(episode["rounding_kernel"])
     for name, value in here.items():
         if value != episode[name]:
-            return f"{name} is {value[:12]} here, {episode[name][:12]} as recorded{hints.get(name, '')}"
+            hint = _rounding_hint(episode["rounding_kernel"]) if name == "settled_state_sha256" else ""
+            return f"{name} is {value[:12]} here, {episode[name][:12]} as recorded{hint}"
     return None
 
 
