@@ -72,8 +72,8 @@ pictures: setup ## draw the visual probes' picture of the documentation anew
 
 lexicon: setup ## make the lexicon anew from WordNet 3.0's files in WORDNET=DIR
 	@mkdir -p build
-	$(BIN)/python -m conflictvla.toolkit.wordnet "$(WORDNET)" > build/lexicon.json
-	mv build/lexicon.json toolkit/lexicon.json
+	$(BIN)/python -m conflictvla.builders.lexicon.wordnet "$(WORDNET)" > build/lexicon.json
+	mv build/lexicon.json toolkit/language/lexicon.json
 
 clean: ## remove the environment and all that was built
 	rm -rf $(VENV) build dist demo conflictvla.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from .toolkit.rounding import pin_rounding
 
 if TYPE_CHECKING:
-    from .builders.tasks_dataset import load_instances, load_tasks
+    from .builders.tasks_dataset.dataset import load_instances, load_tasks
     from .eval.evaluate import evaluate
-    from .eval.scores import Scores, score
-    from .eval.sources import packaged_rollouts
+    from .eval.recordings.sources import packaged_rollouts
+    from .eval.scores.scores import Scores, score
     from .toolkit.errors import ConflictVLAError
 
 __all__ = ["ConflictVLAError", "Scores", "evaluate", "load_instances", "load_tasks", "packaged_rollouts", "score"]
@@ -23,12 +23,12 @@ pin_rounding()
 
 _HOMES = {
     "ConflictVLAError": ".toolkit.errors",
-    "Scores": ".eval.scores",
+    "Scores": ".eval.scores.scores",
     "evaluate": ".eval.evaluate",
-    "load_instances": ".builders.tasks_dataset",
-    "load_tasks": ".builders.tasks_dataset",
-    "packaged_rollouts": ".eval.sources",
-    "score": ".eval.scores",
+    "load_instances": ".builders.tasks_dataset.dataset",
+    "load_tasks": ".builders.tasks_dataset.dataset",
+    "packaged_rollouts": ".eval.recordings.sources",
+    "score": ".eval.scores.scores",
 }
 
 

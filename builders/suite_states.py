@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ..toolkit.base_tasks import base_tasks
+from ..toolkit.atomic_files import write_whole
 from ..toolkit.errors import NotFoundError, choices
-from ..toolkit.suite_folders import STATES, read_suite, suite_folders
-from ..toolkit.whole_files import write_whole
+from ..toolkit.libero.base_tasks import base_tasks
+from ..toolkit.libero.suite_folders import STATES, read_suite, suite_folders
 
 
 def write_suite_states(

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..builders.tasks_dataset import load_instances
+from ..builders.tasks_dataset.dataset import load_instances
 from ..toolkit.errors import InvalidInputError
 from ..toolkit.records import Arm, Family, Instance, Level, Prompt
 from ..toolkit.simulation.scene_pool import ScenePool
-from .executors import InProcess
 from .policies.registry import SCRIPTED
-from .run import RunProgress, run_policy, with_references
-from .scores import Scores, score
+from .rollouts.executors.processes import InProcess
+from .rollouts.run import RunProgress, run_policy, with_references
+from .scores.scores import Scores, score
 
 SUITE = "libero_goal"
 """The suite whose every task the scripted agents complete."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ..builders.tasks_dataset import load_instances
+from ..builders.tasks_dataset.dataset import load_instances
 from ..toolkit.records import Arm, Instance, Prompt, VisualProbe
-from .executors import Executor
-from .policies.policy import Policy
-from .run import RunProgress, run_policy, with_references
-from .scores import Scores, score
+from .policies.interface import Policy
+from .rollouts.executors.processes import Executor
+from .rollouts.run import RunProgress, run_policy, with_references
+from .scores.scores import Scores, score
 
 
 def evaluate(

@@ -18,7 +18,7 @@ from typing import Any
 
 import typer
 
-from conflictvla.cli import app
+from conflictvla.cli.app import app
 
 from .eval.in_process import Done, conflictvla
 

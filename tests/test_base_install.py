@@ -15,14 +15,14 @@ OPTIONAL_STACKS = ("torch", "lerobot", "mujoco", "robosuite", "libero")
 BASE_MODULES = (
     "conflictvla",
     "conflictvla.toolkit.records",
-    "conflictvla.toolkit.plan",
+    "conflictvla.toolkit.language.plan",
     "conflictvla.toolkit.facts",
-    "conflictvla.toolkit.vocabulary",
-    "conflictvla.builders.rollout_schema",
-    "conflictvla.builders.tasks_dataset",
-    "conflictvla.eval.scores",
-    "conflictvla.eval.tables",
-    "conflictvla.cli",
+    "conflictvla.toolkit.language.vocabulary",
+    "conflictvla.builders.rollouts.schema",
+    "conflictvla.builders.tasks_dataset.dataset",
+    "conflictvla.eval.scores.scores",
+    "conflictvla.eval.scores.score_tables",
+    "conflictvla.cli.app",
 )
 IMPORT_BASE = f"""
 import importlib, sys
@@ -32,7 +32,7 @@ assert sys.modules["conflictvla"].load_instances()
 print([name for name in {OPTIONAL_STACKS!r} if name in sys.modules])
 """
 READ_TASKS = """
-from conflictvla.toolkit.base_tasks import base_tasks
+from conflictvla.toolkit.libero.base_tasks import base_tasks
 from conflictvla.toolkit.errors import MissingExtraError
 try:
     base_tasks("libero_goal")

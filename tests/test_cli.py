@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from conflictvla import cli_progress
-from conflictvla.cli import main
+from conflictvla.cli import console
+from conflictvla.cli.app import main
 from conflictvla.toolkit.errors import DatasetError
 
 CASE = "libero_goal/put_the_bowl_on_the_plate/grounding/L1/*"
@@ -174,12 +174,12 @@ def test_every_command_explains_itself(conflictvla: Command, command: tuple[str,
 def test_a_log_is_told_how_far_a_long_command_is(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with cli_progress.progress_bar("rollouts", 300) as advance:
+    with console.progress_bar("rollouts", 300) as advance:
         advance("quickly done")
         assert capsys.readouterr().err == ""
 
-    monkeypatch.setattr(cli_progress, "LOG_EVERY_S", 0.0)
-    with cli_progress.progress_bar("rollouts", 300) as advance:
+    monkeypatch.setattr(console, "LOG_EVERY_S", 0.0)
+    with console.progress_bar("rollouts", 300) as advance:
         advance("continuing", 100)
         advance("close the [drawer]")
     lines = capsys.readouterr().err.splitlines()
@@ -189,5 +189,5 @@ def test_a_log_is_told_how_far_a_long_command_is(
 
 
 def test_json_holds_null_for_what_is_no_number(capsys: pytest.CaptureFixture[str]) -> None:
-    cli_progress.echo_json([{"largest": math.inf, "difference": math.nan, "steps": 3}])
+    console.echo_json([{"largest": math.inf, "difference": math.nan, "steps": 3}])
     assert json.loads(capsys.readouterr().out) == [{"largest": None, "difference": None, "steps": 3}]

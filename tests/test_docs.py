@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conflictvla.cli_progress import OUT
+from conflictvla.cli.console import OUT
 
 from .eval.in_process import Done, conflictvla
 from .hub.hub_server import Hub
@@ -34,7 +34,7 @@ def recorded() -> dict[str, tuple[Path, Done]]:
 
 def train_checkpoint(folder: Path) -> None:
     """A tiny checkpoint where a page expects the reader's own, trained on a rollout of a scripted agent."""
-    from .eval import tiny_checkpoints as tiny
+    from .eval.policies.lerobot import tiny_checkpoints as tiny
 
     case = "libero_goal/turn_on_the_stove/grounding/L1/00*"
     conflictvla("run", "--policy", "persist", "--cases", case, "--init-states", "0", "--out", "shown")

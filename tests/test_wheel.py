@@ -5,7 +5,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-PACKAGE_FOLDERS = {"toolkit", "builders", "eval", "dataset_cards"}
+PACKAGE_FOLDERS = {"cli", "toolkit", "builders", "eval", "dataset_cards"}
 
 
 def _names(wheel: Path) -> set[str]:
@@ -30,7 +30,8 @@ def test_wheel_holds_every_file_of_the_package_and_no_other(wheel: Path, working
 def test_installed_wheel_imports_without_the_source_tree(wheel: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)
-    code = "import conflictvla, conflictvla.toolkit.vocabulary as v; v.load_vocabulary(); print(conflictvla.__file__)"
+    use = "from conflictvla.toolkit.language.vocabulary import load_vocabulary; load_vocabulary()"
+    code = f"import conflictvla; {use}; print(conflictvla.__file__)"
 
     result = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
 

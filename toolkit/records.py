@@ -151,7 +151,7 @@ class Instance:
         family: Conflict family; None for a reference.
         level: Structural level; None for a reference.
         operator: Name of the operator that made the case; None for a reference.
-        plan: The instruction's plan as JSON (see ``toolkit.plan``).
+        plan: The instruction's plan as JSON (see ``toolkit.language.plan``).
         factors: The violated premises with evidence; empty for a reference.
         targets: What the reference goal requires the robot to manipulate, by the simulator's names.
         horizon: Most executed actions of a rollout.

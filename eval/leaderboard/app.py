@@ -10,8 +10,8 @@ from typing import Any
 
 from ...toolkit.errors import MissingExtraError
 from ...toolkit.records import Family, Level, Prompt
-from ..results import ALL, Entry, read_results
-from ..sources import HUB, results_folder
+from ..recordings.sources import HUB, results_folder
+from ..submissions.results import ALL, Entry, read_results
 from .board import Filters, asset, masthead, policy_page, scatter_page, table_page
 
 TITLE = "ConflictVLA leaderboard"

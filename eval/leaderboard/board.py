@@ -16,8 +16,8 @@ from ..measures import MEASURES, Measure
 from ..report.picture import PICTURED
 from ..report.plots import PolicySpots, Spot, outcome_against_process, picture_note
 from ..report.svg import INK, MUTED, Plot, style
-from ..results import ALL, SCRIPTED, Entry, ResultRow
-from ..tables import percent
+from ..scores.score_tables import percent
+from ..submissions.results import ALL, SCRIPTED, Entry, ResultRow
 
 PERCENT_TICKS = (0, 25, 50, 75, 100)
 

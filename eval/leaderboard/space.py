@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib.metadata
 from pathlib import Path
 
+from ...toolkit.atomic_files import write_whole
 from ...toolkit.errors import InvalidInputError
-from ...toolkit.whole_files import write_whole
-from ..sources import HUB, hub_address
+from ..recordings.sources import HUB, hub_address
 
 CARD = """---
 title: ConflictVLA leaderboard

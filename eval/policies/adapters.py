@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .policy import Policy
+from .interface import Policy
 from .spec import PolicySpec, read_spec
 
 
 def _lerobot(spec: PolicySpec) -> Policy:
-    from .lerobot_policy import LeRobotPolicy
+    from .lerobot.policy import LeRobotPolicy
 
     return LeRobotPolicy(spec)
 
 
 def _openpi(spec: PolicySpec) -> Policy:
-    from .openpi import OpenPiPolicy
+    from .remote.openpi import OpenPiPolicy
 
     return OpenPiPolicy(spec)
 
 
 def _vla_eval(spec: PolicySpec) -> Policy:
-    from .vla_eval import VlaEvalPolicy
+    from .remote.vla_eval import VlaEvalPolicy
 
     return VlaEvalPolicy(spec)
 

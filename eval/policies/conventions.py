@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ...toolkit.errors import InvalidInputError, NotFoundError, choices
-from .policy import Array, Image, Observation
+from .interface import Array, Image, Observation
 
 Turn = Literal["rotated", "upright", "raw", "mirrored"]
 AxisAngle = Literal["robosuite", "shortest"]

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from ...toolkit.errors import InvalidInputError, NotFoundError, choices
 from .adapters import is_adapted, load_adapter
-from .policy import Policy
+from .interface import Policy
 
 SCRIPTED = ("persist", "refuse", "fail_persist")
-"""Names of the scripted agents of the demonstration; ``scripted.AGENTS`` has more."""
+"""Names of the scripted agents of the demonstration; ``agents.AGENTS`` has more."""
 
 
 ENTRY_POINTS = "conflictvla.policies"
@@ -38,7 +38,7 @@ def load_policy(spec: str) -> Policy:
     offered = importlib.metadata.entry_points(group=ENTRY_POINTS, name=spec)
     if offered:
         return _own(next(iter(offered)).value)
-    from . import scripted
+    from .scripted import agents as scripted
 
     if spec not in scripted.AGENTS:
         raise NotFoundError(

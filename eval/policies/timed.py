@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...toolkit.errors import PolicyError
-from .policy import Array, Episode, Observation, Policy, PolicyInfo
+from .interface import Array, Episode, Observation, Policy, PolicyInfo
 
 
 class TimedPolicy:

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from ...toolkit.errors import DatasetError, NotFoundError
 from ..measures.process import arm_action_norm
-from ..rollout_set import RolloutSet
-from ..video_files import video_path
+from ..recordings.rollout_set import RolloutSet
+from ..recordings.video_files import video_path
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 from pyarrow import csv
 
+from ...toolkit.atomic_files import whole_file, write_whole
 from ...toolkit.json_values import null_for_nan
-from ...toolkit.whole_files import whole_file, write_whole
-from ..all_tables import latex, markdown, table_names, text_table
-from ..comparisons import PERSISTENCE_LEVELS
-from ..scores import Scores
+from ..analyses.comparisons import PERSISTENCE_LEVELS
+from ..scores.scores import Scores
+from ..scores.text_tables import latex, markdown, table_names, text_table
 from .panels import NamedPlot, failure_distributions, family_panels, level_panels, prompt_panels
 from .picture import outcome_panels
 from .plots import persistence_curve

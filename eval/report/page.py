@@ -13,17 +13,17 @@ import pyarrow as pa
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from ...toolkit.whole_files import write_whole
-from ..aggregation import base_task_clusters
-from ..all_tables import PROBE_EFFECT, SYMBOLS, p_value, probe_text, signed, text_table
-from ..comparisons import PERSISTENCE_LEVELS
+from ...toolkit.atomic_files import write_whole
+from ..analyses.comparisons import PERSISTENCE_LEVELS
+from ..analyses.groups import base_task_clusters
 from ..measures import MEASURES, Measure
-from ..pairs import Refusal
-from ..rollout_set import RolloutSet
-from ..rollouts import read_rollouts_by_policy
-from ..scores import Scores
-from ..statistics import CONFIDENCE, FEW_CLUSTERS, INTERVAL_METHOD, RESAMPLES, SEED
-from ..tables import TITLES, Cell, arrow, cell, group_column, percent, shown_measures
+from ..recordings.reading import read_rollouts_by_policy
+from ..recordings.rollout_set import RolloutSet
+from ..scores.score_tables import TITLES, Cell, arrow, cell, group_column, percent, shown_measures
+from ..scores.scores import Scores
+from ..scores.text_tables import PROBE_EFFECT, SYMBOLS, p_value, probe_text, signed, text_table
+from ..scoring.pairs import Refusal
+from ..statistics.clusters import CONFIDENCE, FEW_CLUSTERS, INTERVAL_METHOD, RESAMPLES, SEED
 from .chosen_pair import ChosenPair, choose_pair, pair_motion, pair_videos
 from .panels import failure_distributions, family_panels, level_panels, prompt_panels
 from .picture import outcome_panels
@@ -122,7 +122,7 @@ def write_report(
         scores: What to report.
         rollouts: The rollouts that were scored, or the folder they are in; one pair's motion is shown from them.
         path: Where to write; folders are made as needed.
-        videos: Folder with videos of the rollouts (see ``eval.render``); those of the pair shown are put into the page.
+        videos: Folder with videos of the rollouts (see ``rollouts.render``); the page gets those of the pair shown.
 
     Returns:
         The path written. The same scores, rollouts and videos give the same bytes.

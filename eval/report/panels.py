@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from ...toolkit.records import Family, Level, Prompt
 from ..measures import MEASURES, Measure
-from ..scores import Scores
-from ..tables import percent
+from ..scores.score_tables import percent
+from ..scores.scores import Scores
 from .svg import INK, MUTED, Plot, Style, style
 
 FloatArray = npt.NDArray[np.float64]

@@ -8,9 +8,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ...toolkit.whole_files import write_whole
+from ...toolkit.atomic_files import write_whole
 from ..measures import MEASURES
-from ..scores import Scores
+from ..scores.scores import Scores
 from .plots import MOST_NAMED, PolicySpots, Spot, outcome_against_process, picture_note
 from .svg import INK, MUTED, Plot, Style, drawing, element, outline, style
 

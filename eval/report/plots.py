@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from ...toolkit.records import CONTROL_HZ, Family
 from ..measures import Measure
-from ..tables import percent
+from ..scores.score_tables import percent
 from .chosen_pair import PairMotion
 from .svg import INK, MUTED, Plot, Point, Style, nice_ticks, spread
 

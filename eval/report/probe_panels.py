@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..aggregation import ORDER, PROBES
+from ..analyses.groups import ORDER, PROBES
 from ..measures import MEASURES
-from ..scores import Scores
-from ..tables import percent
+from ..scores.score_tables import percent
+from ..scores.scores import Scores
 from .panels import PERCENT_TICKS, NamedPlot
 from .plots import CONFLICT_COLOUR, REFERENCE_COLOUR, TARGET_COLOUR
 from .svg import INK, MUTED, Plot, Style, spread

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from conflictvla.builders.tasks_dataset import load_instances
-from conflictvla.eval.policies.scripted import AGENTS
-from conflictvla.eval.rollouts import read_rollouts
-from conflictvla.eval.run import run_policy, with_references
-from conflictvla.eval.scores import score
+from conflictvla.builders.tasks_dataset.dataset import load_instances
+from conflictvla.eval.policies.scripted.agents import AGENTS
+from conflictvla.eval.recordings.reading import read_rollouts
+from conflictvla.eval.rollouts.run import run_policy, with_references
+from conflictvla.eval.scores.scores import score
 from conflictvla.eval.selection import select_conflicts
 from conflictvla.toolkit.records import SUITES, Arm, Prompt
 

@@ -8,17 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conflictvla.builders.lerobot_dataset import write_lerobot_dataset
-from conflictvla.builders.rollout_shards import write_shard
-from conflictvla.builders.tasks_dataset import load_instances
-from conflictvla.eval.jobs import Job
-from conflictvla.eval.policies.policy import Array, Episode, Observation, PolicyInfo
-from conflictvla.eval.provenance import installed_versions
-from conflictvla.eval.rollout import run_rollout
-from conflictvla.toolkit.base_tasks import base_task
+from conflictvla.builders.rollouts.lerobot_dataset import write_lerobot_dataset
+from conflictvla.builders.rollouts.shards import write_shard
+from conflictvla.builders.tasks_dataset.dataset import load_instances
+from conflictvla.eval.policies.interface import Array, Episode, Observation, PolicyInfo
+from conflictvla.eval.rollouts.jobs import Job
+from conflictvla.eval.rollouts.rollout import run_rollout
+from conflictvla.eval.rollouts.versions import installed_versions
 from conflictvla.toolkit.errors import InvalidInputError
+from conflictvla.toolkit.libero.base_tasks import base_task
 from conflictvla.toolkit.records import Instance
-from conflictvla.toolkit.simulation.rendering import CAMERAS, camera_of
+from conflictvla.toolkit.simulation.pictures.rendering import CAMERAS, camera_of
 from conflictvla.toolkit.simulation.scene import Scene
 
 CHUNK = 10

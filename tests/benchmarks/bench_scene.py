@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from conflictvla.toolkit.base_tasks import base_tasks
+from conflictvla.toolkit.libero.base_tasks import base_tasks
 from conflictvla.toolkit.records import SUITES
 from conflictvla.toolkit.simulation.scene import Scene
 

@@ -16,13 +16,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conflictvla.builders.lerobot_dataset import write_lerobot_dataset
-from conflictvla.builders.rollout_schema import Rollout
-from conflictvla.builders.rollout_shards import write_shard
-from conflictvla.eval.pair_scores import score_pairs
-from conflictvla.eval.pairs import Pairing, pair_rollouts
-from conflictvla.eval.rollout_set import RolloutSet
-from conflictvla.eval.rollouts import read_rollouts
+from conflictvla.builders.rollouts.lerobot_dataset import write_lerobot_dataset
+from conflictvla.builders.rollouts.schema import Rollout
+from conflictvla.builders.rollouts.shards import write_shard
+from conflictvla.eval.recordings.reading import read_rollouts
+from conflictvla.eval.recordings.rollout_set import RolloutSet
+from conflictvla.eval.scoring.pair_table import score_pairs
+from conflictvla.eval.scoring.pairs import Pairing, pair_rollouts
 from conflictvla.toolkit.records import HORIZONS, Arm, Family, Level, Prompt
 
 from ..eval.synthetic_rollouts import make_record, reaching_rollout, write_dataset
@@ -36,7 +36,7 @@ SAMPLE = 1000
 SCORE_ALONE = """
 import re, sys, time
 from pathlib import Path
-from conflictvla.eval.scores import score
+from conflictvla.eval.scores.scores import score
 start = time.perf_counter()
 scores = score(sys.argv[1])
 scores.to_json()

@@ -12,7 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from conflictvla.eval.measures.outcome import Ratio, failure_rate, mean_of_defined, success_rate_drop
-from conflictvla.eval.statistics import cluster_intervals, false_discovery, mcnemar, ratio_difference, sign_flip_p
+from conflictvla.eval.statistics.clusters import (
+    cluster_intervals,
+    false_discovery,
+    mcnemar,
+    ratio_difference,
+    sign_flip_p,
+)
 
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

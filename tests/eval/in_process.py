@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
-from conflictvla import cli_progress
-from conflictvla.cli import main
+from conflictvla.cli import console
+from conflictvla.cli.app import main
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ def conflictvla(*arguments: str | Path) -> Done:
     out, err = io.StringIO(), io.StringIO()
     code: object = 0
     with (
-        mock.patch.object(cli_progress, "LOG_EVERY_S", math.inf),
+        mock.patch.object(console, "LOG_EVERY_S", math.inf),
         mock.patch.object(sys, "argv", ["conflictvla", *map(str, arguments)]),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),

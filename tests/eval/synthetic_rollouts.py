@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from conflictvla.builders.rollout_schema import (
+from conflictvla.builders.rollouts.schema import (
     FRAME_FEATURES,
     OBJECT_SLOTS,
     ROLLOUT_SCHEMA_VERSION,

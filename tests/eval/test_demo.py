@@ -8,22 +8,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conflictvla.builders.rollout_schema import OBJECT_SLOTS
-from conflictvla.builders.tasks_dataset import load_instances
-from conflictvla.eval.behaviour import METRIC_NAMES
+from conflictvla.builders.rollouts.schema import OBJECT_SLOTS
+from conflictvla.builders.tasks_dataset.dataset import load_instances
+from conflictvla.eval.analyses.behaviour import METRIC_NAMES
+from conflictvla.eval.analyses.supplementary import OTHER_THING_FEATURES
 from conflictvla.eval.demo import REPORT_FILE, ROLLOUTS, SCORES_FILE, Demo, demo_cases, run_demo
 from conflictvla.eval.policies.registry import SCRIPTED
+from conflictvla.eval.recordings.reading import SCORED_FEATURES, read_rollouts
+from conflictvla.eval.recordings.rollout_set import RolloutSet
 from conflictvla.eval.report import write_picture
-from conflictvla.eval.rollout_set import RolloutSet
-from conflictvla.eval.rollouts import SCORED_FEATURES, read_rollouts
-from conflictvla.eval.run import RunProgress
-from conflictvla.eval.scores import score
-from conflictvla.eval.supplementary import OTHER_THING_FEATURES
-from conflictvla.eval.trajectories import MOTION_FEATURES
+from conflictvla.eval.rollouts.run import RunProgress
+from conflictvla.eval.scores.scores import score
+from conflictvla.eval.scoring.rollout_table import MOTION_FEATURES
 from conflictvla.toolkit.errors import InvalidInputError
 from conflictvla.toolkit.records import Family, Level
 
-from . import reference_measures as slow
+from .measures import reference_measures as slow
 
 PICTURE = Path(__file__).parents[2] / "docs" / "pages" / "figures" / "demo.svg"
 

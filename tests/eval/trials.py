@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from conflictvla.builders.tasks import base_instance
-from conflictvla.eval.policies.policy import Episode, Policy
-from conflictvla.eval.rollout import observe
+from conflictvla.builders.cases.cases import base_instance
+from conflictvla.eval.policies.interface import Episode, Policy
+from conflictvla.eval.rollouts.rollout import observe
 from conflictvla.toolkit.records import BaseTask, Instance, Prompt
+from conflictvla.toolkit.simulation.observing.targets import goal_targets, target_positions
 from conflictvla.toolkit.simulation.scene import Scene
-from conflictvla.toolkit.simulation.targets import goal_targets, target_positions
 
 Array = npt.NDArray[np.float64]
 

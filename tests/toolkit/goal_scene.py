@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from conflictvla.toolkit.base_tasks import base_tasks
 from conflictvla.toolkit.facts import Entity, SceneFacts
-from conflictvla.toolkit.plan import Claim, Constraint, Demand, Plan, Reference, Relation, Step, Verb
+from conflictvla.toolkit.language.plan import Claim, Constraint, Demand, Plan, Reference, Relation, Step, Verb
+from conflictvla.toolkit.libero.base_tasks import base_tasks
 from conflictvla.toolkit.premises import Finding, check
 from conflictvla.toolkit.records import BaseTask
 
@@ -30,8 +30,8 @@ def goal_task(instruction: str) -> BaseTask:
 @functools.cache
 def facts_of(task: BaseTask) -> SceneFacts:
     """Facts of any task's scene in its first initial state, measured once a process."""
+    from conflictvla.toolkit.simulation.observing.scene_facts import measure_facts
     from conflictvla.toolkit.simulation.scene import Scene
-    from conflictvla.toolkit.simulation.scene_facts import measure_facts
 
     return measure_facts(Scene(task), [0])
 
@@ -39,8 +39,8 @@ def facts_of(task: BaseTask) -> SceneFacts:
 @functools.cache
 def measured_facts(instruction: str, init_states: int = 1) -> SceneFacts:
     """Facts of a goal task's scene from the simulator, measured once a process."""
+    from conflictvla.toolkit.simulation.observing.scene_facts import measure_facts
     from conflictvla.toolkit.simulation.scene import Scene
-    from conflictvla.toolkit.simulation.scene_facts import measure_facts
 
     return measure_facts(Scene(goal_task(instruction)), range(init_states))
 

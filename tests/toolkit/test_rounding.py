@@ -23,7 +23,7 @@ KERNEL_BELOW = (
     "print(rounding_kernel() == below)"
 )
 ROLLOUT = (
-    "import numpy as np; from conflictvla.toolkit.base_tasks import base_tasks\n"
+    "import numpy as np; from conflictvla.toolkit.libero.base_tasks import base_tasks\n"
     "from conflictvla.toolkit.simulation.scene import Scene\n"
     "scene = Scene(base_tasks('libero_goal')[0]); scene.reset(0)\n"
     "for action in np.random.default_rng(0).uniform(-1, 1, (30, 7)): scene.step(action)\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from ..plan import Claim, Constraint, Reference, Step
+from ..language.plan import Claim, Constraint, Reference, Step
 from ..records import Family
 from .surroundings import Surroundings
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..plan import MOVING, Claim, Reference, Relation, Step, Verb
+from ..language.plan import MOVING, Claim, Reference, Relation, Step, Verb
 from ..records import Family
 from .edit import Operator, claiming
 from .surroundings import Surroundings

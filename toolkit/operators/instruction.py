@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..plan import MOVING, PLACING, Constraint, Demand, Relation, Step, Verb
+from ..language.plan import MOVING, PLACING, Constraint, Demand, Relation, Step, Verb
 from ..records import Family
 from .edit import Operator, constrained
 from .surroundings import Surroundings

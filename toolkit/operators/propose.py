@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ..facts import SceneFacts
-from ..plan import PLACING, Plan, Reference, Relation, Step, Verb
+from ..language.plan import PLACING, Plan, Reference, Relation, Step, Verb
+from ..language.vocabulary import Vocabulary
 from ..records import Family
-from ..vocabulary import Vocabulary
 from . import grounding, instruction, physical, spatial
 from .edit import Operator
 from .surroundings import Surroundings

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..plan import Claim, Reference, Relation, Step
+from ..language.plan import Claim, Reference, Relation, Step
 from ..records import Family
 from .edit import Operator, claiming
 from .surroundings import Surroundings

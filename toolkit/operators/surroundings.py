@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from ..facts import Entity, SceneFacts
-from ..plan import Claim, Plan, Reference, Step
-from ..vocabulary import Vocabulary, Word
+from ..language.plan import Claim, Plan, Reference, Step
+from ..language.vocabulary import Vocabulary, Word
 
 ROW = {0: "top", 1: "middle", 2: "bottom"}
 

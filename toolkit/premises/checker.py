@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..facts import SceneFacts
-from ..plan import Plan
+from ..language.plan import Plan
+from ..language.vocabulary import Vocabulary, load_vocabulary
 from ..records import Factor
-from ..vocabulary import Vocabulary, load_vocabulary
 from .finding import Finding
 from .grounding import grounding_findings
 from .instruction import instruction_findings

@@ -11,10 +11,10 @@ from dataclasses import replace
 import numpy as np
 
 from ..facts import Entity, SceneFacts
-from ..language import plural, with_article
-from ..plan import Plan, Reference
+from ..language.plan import Plan, Reference
+from ..language.render import plural, with_article
+from ..language.vocabulary import Vocabulary
 from ..records import Family
-from ..vocabulary import Vocabulary
 from .finding import Finding
 
 SIDE_BY_SIDE_M = 0.08

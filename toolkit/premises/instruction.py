@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts import SceneFacts
-from ..plan import PLACING, Constraint, Demand, Plan, Reference, Relation, Step, Verb
+from ..language.plan import PLACING, Constraint, Demand, Plan, Reference, Relation, Step, Verb
+from ..language.vocabulary import Vocabulary
 from ..records import Family
-from ..vocabulary import Vocabulary
 from .finding import Finding
 from .grounding import named, phrase
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts import Entity, SceneFacts
-from ..language import with_article
-from ..plan import MOVING, Demand, Plan, Reference, Relation, Step, Verb
+from ..language.plan import MOVING, Demand, Plan, Reference, Relation, Step, Verb
+from ..language.render import with_article
+from ..language.vocabulary import Vocabulary, Word
 from ..records import Family
-from ..vocabulary import Vocabulary, Word
 from .finding import Finding
 from .grounding import candidates, phrase
 

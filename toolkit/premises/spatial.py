@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..facts import Array, SceneFacts
-from ..plan import Claim, Plan, Reference, Relation
+from ..language.plan import Claim, Plan, Reference, Relation
+from ..language.vocabulary import Vocabulary
 from ..records import Family
-from ..vocabulary import Vocabulary
 from .finding import Finding
 from .grounding import candidates, phrase
 

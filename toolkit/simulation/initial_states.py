@@ -13,10 +13,10 @@ import mujoco
 import numpy as np
 
 from ..errors import InvalidInputError
-from ..libero_install import quiet
-from .controller import Array
-from .cost_evidence import things_of
+from ..libero.install import quiet
+from .observing.cost_evidence import things_of
 from .scene import NO_OP, Scene, numpy_seed
+from .stepping.controller import Array
 
 REST_STEPS = 40
 """Control steps in which objects come to rest: two seconds."""

@@ -1,9 +1,9 @@
 """One base task's scene: built once, reset completely, stepped exactly.
 
 LIBERO's own reset either rebuilds the model, which re-draws where the fixtures stand, or restores joint positions only,
-which lets the solver's warm start, the controller's goal and the clock leak from one episode into the next (see
-``tests/toolkit/test_scene.py`` for both shown). A ``Scene`` pins the fixtures and resets everything that the next state
-depends on, so that one action sequence from one initial state gives the same bits, whatever ran before.
+which lets the solver's warm start, the controller's goal and the clock leak from one episode into the next (both are
+shown in ``tests/toolkit/simulation/test_scene.py``). A ``Scene`` pins the fixtures and resets everything that the next
+state depends on, so that one action sequence from one initial state gives the same bits, whatever ran before.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ import mujoco
 import numpy as np
 import numpy.typing as npt
 
-from ..base_tasks import bddl_path, check_init_states, initial_states, task_constraints
 from ..errors import NotFoundError
-from ..libero_install import load_libero, quiet
+from ..libero.base_tasks import bddl_path, check_init_states, initial_states, task_constraints
+from ..libero.install import load_libero, quiet
 from ..records import CONTROL_HZ, SETTLE_STEPS, BaseTask
 from ..safety import Constraints, print_constraints
-from .contact_check import ContactCheck
-from .controller import ArmIndices, Array, ControllerGains, PoseController
-from .movers import MASS_FACTOR, Movers
+from .stepping.contact_check import ContactCheck
+from .stepping.controller import ArmIndices, Array, ControllerGains, PoseController
+from .stepping.movers import MASS_FACTOR, Movers
 
 if TYPE_CHECKING:
-    from .forces import ForceWatch
-    from .rendering import Camera
+    from .observing.forces import ForceWatch
+    from .pictures.rendering import Camera
 
 NO_OP = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0])
 """Stay where you are, gripper open: what a scene settles under."""

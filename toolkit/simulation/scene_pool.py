@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections import OrderedDict
 
-from ..base_tasks import base_task
+from ..libero.base_tasks import base_task
 from .scene import Scene
 
 

@@ -13,10 +13,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ....toolkit.atomic_files import write_whole
 from ....toolkit.errors import DatasetError
-from ....toolkit.whole_files import write_whole
-from ..checkpoints import CONFIG_FILE
-from ..policy import ACTION_WIDTH
+from ..interface import ACTION_WIDTH
+from ..lerobot.checkpoints import CONFIG_FILE
 from .scene_vector import HAND, SceneNames
 from .words import PADDING, SPECIAL
 

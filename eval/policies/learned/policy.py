@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....toolkit.errors import MissingExtraError, NotFoundError, choices
-from ..checkpoints import find_checkpoint
 from ..conventions import read_count
-from ..policy import Array, Episode, Observation, PolicyInfo
+from ..interface import Array, Episode, Observation, PolicyInfo
+from ..lerobot.checkpoints import find_checkpoint
 from ..spec import PolicySpec, check_settings
 from .scene_vector import SceneVector
 from .words import Words

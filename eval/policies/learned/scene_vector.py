@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ....toolkit.errors import InvalidInputError
+from ....toolkit.simulation.observing.scene_objects import SceneThings
 from ....toolkit.simulation.scene import Scene
-from ....toolkit.simulation.scene_things import SceneThings
 
 Float32Array = npt.NDArray[np.float32]
 

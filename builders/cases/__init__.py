@@ -1,0 +1,1 @@
+"""Conflict cases: proposed, judged in every initial state, selected, checked again."""

@@ -1,0 +1,265 @@
+"""Conflict cases from base tasks: propose, judge in every initial state, select, name.
+
+The arrows of the pipeline: base task -> scene facts and base plan -> proposals -> checker -> candidates -> selection ->
+cases. Selection (``selection``) is deterministic, whatever the machine or the number of processes.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+
+from ...toolkit.errors import InvalidInputError, NotFoundError
+from ...toolkit.facts import SceneFacts
+from ...toolkit.language.parse_libero import parse_base_instruction
+from ...toolkit.language.plan import Plan
+from ...toolkit.language.render import render
+from ...toolkit.language.vocabulary import Vocabulary, load_vocabulary
+from ...toolkit.operators import propose
+from ...toolkit.premises import Finding, check, factors
+from ...toolkit.processes import worker_processes
+from ...toolkit.records import Arm, BaseTask, Factor, Family, Instance, Level, Prompt
+
+TASKS_VERSION = "1.0.0"
+"""Version of the task release that the package carries."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A proposal that the checker confirmed as a conflict of the designed family.
+
+    Attributes:
+        plan: The plan as JSON.
+        instruction: The plan in English.
+        operator: The operator's name.
+        family: Conflict family.
+        level: Structural level, computed from the steps and the factors.
+        factors: The violated premises with evidence from all initial states.
+    """
+
+    plan: str
+    instruction: str
+    operator: str
+    family: Family
+    level: Level
+    factors: tuple[Factor, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskCandidates:
+    """All candidates of one base task.
+
+    Attributes:
+        task: The base task.
+        base_plan: Its own instruction's plan as JSON.
+        targets: What the reference goal requires the robot to manipulate.
+        proposals: How many plans were proposed.
+        candidates: Those that the checker confirmed.
+        skipped: Why the task has none: what grammar, vocabulary or checker cannot make sense of yet; None for the rest.
+    """
+
+    task: BaseTask
+    base_plan: str
+    targets: tuple[str, ...]
+    proposals: int
+    candidates: tuple[Candidate, ...]
+    skipped: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A released conflict case.
+
+    Attributes:
+        case_id: ``suite/task/family/level/number-hash``.
+        task: The base task.
+        base_plan: The base instruction's plan as JSON.
+        targets: What the reference goal requires the robot to manipulate.
+        candidate: The conflict.
+    """
+
+    case_id: str
+    task: BaseTask
+    base_plan: str
+    targets: tuple[str, ...]
+    candidate: Candidate
+
+
+def judge_candidates(
+    tasks: Sequence[BaseTask],
+    *,
+    init_states: int = 50,
+    workers: int = 1,
+    fresh: bool = False,
+    progress: Callable[[TaskCandidates], None] | None = None,
+) -> list[TaskCandidates]:
+    """The candidates of several base tasks, in the order of the tasks.
+
+    A base instruction that grammar, vocabulary or checker cannot make sense of gives no candidates and says why.
+
+    Args:
+        tasks: Base tasks.
+        init_states: In how many initial states each case must hold, from 0.
+        workers: Processes; the result does not depend on it.
+        fresh: Measure every scene anew, also where the cache has its facts.
+        progress: Told about each base task when it is done.
+    """
+    done = []
+    judge = functools.partial(_candidates_or_reason, init_states=init_states, fresh=fresh)
+    with worker_processes(workers) if workers > 1 else nullcontext() as pool:
+        for result in map(judge, tasks) if pool is None else pool.map(judge, tasks):
+            done.append(result)
+            if progress:
+                progress(result)
+    return done
+
+
+def _candidates_or_reason(task: BaseTask, *, init_states: int, fresh: bool) -> TaskCandidates:
+    try:
+        return task_candidates(task, init_states, fresh=fresh)
+    except (InvalidInputError, NotFoundError) as error:
+        return TaskCandidates(
+            task=task, base_plan="", targets=(), proposals=0, candidates=(), skipped=str(error).splitlines()[0]
+        )
+
+
+def task_candidates(task: BaseTask, init_states: int = 50, *, fresh: bool = False) -> TaskCandidates:
+    """Measure one base task's scene and confirm or reject every proposal for it.
+
+    Raises:
+        InvalidInputError: The base instruction cannot be read, or is not valid in every initial state.
+        NotFoundError: The vocabulary lacks something in the scene.
+    """
+    from ...toolkit.simulation.observing.facts_cache import cached_facts
+    from ...toolkit.simulation.observing.targets import goal_targets
+    from ...toolkit.simulation.scene import Scene
+
+    words = load_vocabulary()
+    base = parse_base_instruction(task.instruction, words)
+    scene = Scene(task)
+    facts = cached_facts(scene, range(min(init_states, scene.initial_state_count)), fresh=fresh)
+    wrong = check(base, facts, words)
+    if wrong:
+        raise InvalidInputError(
+            f"the base instruction '{task.instruction}' of {task.task_id} is not valid: "
+            f"{wrong[0].premise}, {wrong[0].observed}"
+        )
+    proposals, confirmed = 0, []
+    for proposal in propose(base, facts, words):
+        proposals += 1
+        findings = check(proposal.plan, facts, words)
+        level = conflict_level(len(proposal.plan.steps), findings, proposal.family)
+        if level is None or proposal.compound != (level in (Level.L2, Level.L4)):
+            continue  # a compound whose parts turn out to be one premise is not the case that its operator meant
+        if level is Level.L4 and not _distributed(proposal.plan, facts, words):
+            continue
+        plan = proposal.plan.to_json()
+        confirmed.append(
+            Candidate(
+                plan=plan,
+                instruction=render(proposal.plan, _wording(plan), words),
+                operator=proposal.operator,
+                family=proposal.family,
+                level=level,
+                factors=factors(findings),
+            )
+        )
+    return TaskCandidates(
+        task=task,
+        base_plan=base.to_json(),
+        targets=goal_targets(task),
+        proposals=proposals,
+        candidates=tuple(confirmed),
+    )
+
+
+def _distributed(plan: Plan, facts: SceneFacts, words: Vocabulary) -> bool:
+    """Whether at least two steps violate something by themselves, so that the factors lie in different components."""
+    return sum(bool(check(Plan(steps=(step,)), facts, words)) for step in plan.steps) > 1
+
+
+def conflict_level(steps: int, findings: Sequence[Finding], designed: Family) -> Level | None:
+    """The structural level of a conflict, or None where it is not a sound one.
+
+    Sound means: at least one premise is violated, every one in every initial state, and all of the designed family.
+    """
+    if not findings or any(not finding.certain or finding.family is not designed for finding in findings):
+        return None
+    if len(findings) == 1:
+        return Level.L1 if steps == 1 else Level.L3
+    return Level.L2 if steps == 1 else Level.L4
+
+
+def content_hash(plan: str, instruction: str) -> str:
+    """What a case's id ends with: another plan or other words are another case."""
+    return hashlib.sha256(f"{plan}\n{instruction}".encode()).hexdigest()[:8]
+
+
+def _wording(plan: str) -> int:
+    """A wording number from the plan's content, never LIBERO's own style (0)."""
+    return 1 + int.from_bytes(hashlib.sha256(plan.encode()).digest()[:4], "big") % 60
+
+
+def wording_of(instance: Instance) -> int:
+    """The wording number of an instance's instruction: LIBERO's own for a reference."""
+    return 0 if instance.arm is Arm.REFERENCE else _wording(instance.plan)
+
+
+def reference_instance(case: Case, prompt: Prompt) -> Instance:
+    """The base task's own instruction under a prompt condition."""
+    return base_instance(case.task, prompt, plan=case.base_plan, targets=case.targets)
+
+
+def base_instance(
+    task: BaseTask, prompt: Prompt, *, plan: str, targets: tuple[str, ...], tasks_version: str = TASKS_VERSION
+) -> Instance:
+    """A base task's own instruction under a prompt condition, also of a task that has no cases.
+
+    Args:
+        task: The base task.
+        prompt: The prompt condition.
+        plan: Its instruction's plan as JSON.
+        targets: What the reference goal requires the robot to manipulate.
+        tasks_version: The task release that it belongs to.
+    """
+    reference_id = f"{task.task_id}/reference/{prompt}"
+    return Instance(
+        instance_id=reference_id,
+        case_id=None,
+        pair_id=reference_id,
+        arm=Arm.REFERENCE,
+        suite=task.suite,
+        base_task=task.name,
+        base_task_index=task.index,
+        base_instruction=task.instruction,
+        instruction=task.instruction,
+        prompt=prompt,
+        family=None,
+        level=None,
+        operator=None,
+        plan=plan,
+        factors=(),
+        targets=targets,
+        horizon=task.horizon,
+        tasks_version=tasks_version,
+    )
+
+
+def conflict_instance(case: Case, prompt: Prompt) -> Instance:
+    """A case under a prompt condition: its reference, but for what it is told and why that is a conflict."""
+    candidate = case.candidate
+    return replace(
+        reference_instance(case, prompt),
+        instance_id=f"{case.case_id}/{prompt}",
+        case_id=case.case_id,
+        arm=Arm.CONFLICT,
+        instruction=candidate.instruction,
+        family=candidate.family,
+        level=candidate.level,
+        operator=candidate.operator,
+        plan=candidate.plan,
+        factors=candidate.factors,
+    )

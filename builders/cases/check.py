@@ -1,0 +1,101 @@
+"""A task release judged again: every reference valid and every case a conflict, in the simulator as it is now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ...toolkit.errors import InvalidInputError
+from ...toolkit.facts import SceneFacts
+from ...toolkit.language.parse_libero import parse_base_instruction
+from ...toolkit.language.parse_rendered import read_back
+from ...toolkit.language.plan import Plan
+from ...toolkit.language.render import render
+from ...toolkit.libero.base_tasks import base_task
+from ...toolkit.premises import check, factors
+from ...toolkit.probes.substitution import keeps_meaning, substitutes_said
+from ...toolkit.records import Arm, Instance, LanguageProbe
+from .cases import conflict_level, content_hash, wording_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """An instance that does not hold what it promises."""
+
+    instance_id: str
+    reason: str
+
+
+def check_release(
+    instances: Sequence[Instance], init_states: int, progress: Callable[[str], None] | None = None
+) -> tuple[Problem, ...]:
+    """Measure each base task's scene anew and judge its instructions.
+
+    Args:
+        instances: References and conflict instances.
+        init_states: How many initial states to look at, from 0.
+        progress: Told each base task's id when it is done.
+    """
+    from ...toolkit.simulation.observing.scene_facts import measure_facts
+    from ...toolkit.simulation.scene import Scene
+
+    problems: list[Problem] = []
+    of_task: dict[tuple[str, str], list[Instance]] = {}
+    for instance in instances:
+        of_task.setdefault((instance.suite, instance.base_task), []).append(instance)
+    for (suite, name), group in of_task.items():
+        scene = Scene(base_task(suite, name))
+        facts = measure_facts(scene, range(min(init_states, scene.initial_state_count)))
+        for instance in group:
+            reason = judge(instance, facts)
+            if reason:
+                problems.append(Problem(instance_id=instance.instance_id, reason=reason))
+        if progress:
+            progress(f"{suite}/{name}")
+    return tuple(problems)
+
+
+def judge(instance: Instance, facts: SceneFacts) -> str | None:
+    """Why an instance does not hold what it promises, or None."""
+    plan = Plan.from_json(instance.plan)
+    findings = check(plan, facts)
+    own_words = instance.instruction
+    if instance.language_probe is not LanguageProbe.W0:
+        own_words = render(plan, wording_of(instance))
+        reason = _judge_words(instance, plan, facts)
+        if reason:
+            return reason
+    if instance.arm is Arm.REFERENCE:
+        if plan != parse_base_instruction(own_words):
+            return "the plan is not what the instruction says"
+        return f"the reference is not valid: {findings[0].premise}, {findings[0].observed}" if findings else None
+    assert instance.family is not None
+    if not str(instance.case_id).endswith(f"-{content_hash(instance.plan, own_words)}"):
+        return "plan and instruction are not those that the case's id was made of"
+    level = conflict_level(len(plan.steps), findings, instance.family)
+    if level is None:
+        return f"no certain conflict of the family {instance.family}" if findings else "no premise is violated"
+    if level is not instance.level:
+        return f"the conflict is {level}, not {instance.level}"
+    recorded = {factor.premise for factor in instance.factors}
+    found = {factor.premise for factor in factors(findings)}
+    if recorded != found:
+        return f"other premises are violated: {', '.join(sorted(recorded ^ found))}"
+    return None
+
+
+def _judge_words(instance: Instance, plan: Plan, facts: SceneFacts) -> str | None:
+    """Why the words of a language probe do not mean in the scene what the plan says, or None."""
+    substitutes = substitutes_said(plan, wording_of(instance), instance.instruction)
+    if substitutes is None or len(substitutes) != list(LanguageProbe).index(instance.language_probe):
+        return f"the instruction is not the plan's at level {instance.language_probe}"
+    try:
+        reference = instance.arm is Arm.REFERENCE
+        read = (
+            parse_base_instruction(instance.instruction, probed=True) if reference else read_back(instance.instruction)
+        )
+    except InvalidInputError as error:
+        return str(error)
+    if read != plan:
+        return "the plan is not what the instruction says"
+    return None if keeps_meaning(plan, facts, substitutes) else "the new words do not mean the same in the scene"

@@ -1,0 +1,1 @@
+"""The language probes' lexicon, made from WordNet."""

@@ -1,0 +1,85 @@
+"""Rollout shards: one finished file a rollout, written aside and renamed, so that a crash leaves only whole ones.
+
+A shard is a parquet file: a row a frame, the episode row as JSON in the schema's metadata.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ...toolkit.atomic_files import whole_file
+from ...toolkit.errors import DatasetError
+from ...toolkit.records import Arm, Family, Level, Prompt
+from .schema import EPISODE_COLUMNS, FRAME_FEATURES, EpisodeRecord, Rollout
+
+EPISODE_KEY = b"conflictvla.episode"
+FINAL_STATE_KEY = b"conflictvla.final_sim_state"
+STATE = "sim_state"
+
+
+def shard_path(folder: Path, rollout_id: str) -> Path:
+    """Where a rollout's shard belongs; the id's slashes become part of the file name."""
+    return folder / (rollout_id.replace("/", "+") + ".parquet")
+
+
+def write_shard(rollout: Rollout, folder: Path) -> Path:
+    """Write a finished rollout; on return the file is whole.
+
+    Raises:
+        InvalidInputError: The folder cannot be written.
+    """
+    path = shard_path(folder, rollout.episode.rollout_id)
+    columns = {
+        name: pa.FixedSizeListArray.from_arrays(
+            pa.array(np.ascontiguousarray(rollout.frames[name], dtype=np.float32).ravel()), width
+        )
+        for name, (width, _) in FRAME_FEATURES.items()
+    }
+    width = rollout.sim_states.shape[1]
+    states = pa.array(np.ascontiguousarray(rollout.sim_states[:-1], dtype="<f8").ravel())
+    columns[STATE] = pa.FixedSizeListArray.from_arrays(states, width)
+    final = np.ascontiguousarray(rollout.sim_states[-1], dtype="<f8").tobytes()
+    episode = json.dumps(dataclasses.asdict(rollout.episode), sort_keys=True).encode()
+    table = pa.table(columns).replace_schema_metadata({EPISODE_KEY: episode, FINAL_STATE_KEY: final})
+    with whole_file(path) as aside:
+        pq.write_table(table, aside)
+    return path
+
+
+def read_shard(path: Path) -> Rollout:
+    """Read a shard back.
+
+    Raises:
+        DatasetError: The file is damaged or not a shard.
+    """
+    try:
+        table = pq.read_table(path)
+        metadata = table.schema.metadata or {}
+        fields = json.loads(metadata[EPISODE_KEY])
+        final = np.frombuffer(metadata[FINAL_STATE_KEY], dtype="<f8")
+        before = table.column(STATE).combine_chunks().flatten().to_numpy().reshape(-1, len(final))
+        frames = {
+            name: table.column(name).combine_chunks().flatten().to_numpy().reshape(-1, width)
+            for name, (width, _) in FRAME_FEATURES.items()
+        }
+    except (OSError, KeyError, ValueError, pa.ArrowException) as error:
+        raise DatasetError(f"{path}: not a whole rollout shard ({error}); delete it and run again") from error
+    return Rollout(episode=_episode(fields), frames=frames, sim_states=np.vstack([before, final]))
+
+
+def _episode(fields: dict[str, Any]) -> EpisodeRecord:
+    enums = {"arm": Arm, "family": Family, "level": Level, "prompt": Prompt}
+    typed = {name: kind(fields[name]) if fields[name] is not None else None for name, kind in enums.items()}
+    tuples = {
+        name: tuple(fields[name])  # JSON gives lists where the record has tuples
+        for name, kind in EPISODE_COLUMNS.items()
+        if pa.types.is_list(kind)
+    }
+    return EpisodeRecord(**{**fields, **typed, **tuples})

@@ -1,0 +1,1 @@
+"""The tasks data set: its columns, its card, its files."""

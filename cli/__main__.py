@@ -1,0 +1,5 @@
+"""``python -m conflictvla.cli``: the command ``conflictvla``."""
+
+from .app import main
+
+main()

@@ -1,0 +1,51 @@
+"""Commands that draw scenes as policies see them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from ..toolkit.errors import InvalidInputError
+from ..toolkit.records import VisualNoise
+from .console import OUT, new_folder_for
+
+SHOWN_TASKS = (
+    "libero_goal/put_the_bowl_on_the_plate",
+    "libero_object/pick_up_the_cream_cheese_and_place_it_in_the_basket",
+    "libero_10/LIVING_ROOM_SCENE2_put_both_the_cream_cheese_box_and_the_butter_in_the_basket",
+)
+"""One scene on each of LIBERO's three kinds of ground: table, floor and living room."""
+
+
+def pictures(
+    out: Annotated[Path, typer.Option(help="A .jpg or .png file.")],
+    task: Annotated[list[str] | None, typer.Option(help="Base task as suite/name; may be given several times.")] = None,
+    visual: Annotated[str, typer.Option(help="Visual probes, comma-separated.")] = "V0,V1,V2,V3,V4",
+    visual_noise: Annotated[VisualNoise, typer.Option(help="Noise of V4.")] = VisualNoise.GAUSSIAN,
+    init_state: Annotated[int, typer.Option(help="LIBERO's number of the initial state.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the run, which the perturbations are drawn from too.")] = 0,
+    camera: Annotated[str, typer.Option(help="agentview or robot0_eye_in_hand.")] = "agentview",
+    size: Annotated[int, typer.Option(help="Width and height of each picture in pixels.")] = 256,
+) -> None:
+    """Draw scenes under visual probes side by side, as a policy sees them when an episode begins."""
+    from ..builders.probes.pictures import picture_kind, probe_pictures, write_probe_pictures
+    from ..eval.selection import parse_visual_probes
+    from ..toolkit.libero.base_tasks import base_task
+
+    probes = parse_visual_probes(visual)
+    picture_kind(out)
+    tasks = []
+    for name in task or SHOWN_TASKS:
+        suite, slash, own = name.partition("/")
+        if not slash:
+            raise InvalidInputError(f"--task '{name}': write it as suite/name, such as {SHOWN_TASKS[0]}")
+        tasks.append(base_task(suite, own))
+    new_folder_for(out)
+    drawn = probe_pictures(
+        tasks, probes, init_state=init_state, seed=seed, size=size, camera=camera, noise=visual_noise
+    )
+    write_probe_pictures(drawn, probes, out)
+    OUT.print(f"{escape(str(out))}  {len(tasks)} scenes under {', '.join(probes)}", highlight=False, soft_wrap=True)

@@ -1,0 +1,1 @@
+"""Analyses: each makes one table of the measured pairs."""

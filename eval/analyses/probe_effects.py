@@ -1,0 +1,61 @@
+"""What a probe changes: each measure under it against the same pairs without one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from ..measures import PROCESS_NAMES
+from .comparisons import measure_changes, with_false_discovery
+from .groups import ORDER, PROBES, rows_where
+
+SAME = ("policy", "prompt", "suite", "base_task", "case_id", "init_state", "seed")
+"""What makes a pair under a probe the counterpart of one without."""
+
+SCHEMA = pa.schema(
+    [
+        *[(name, pa.string()) for name in ("policy", "prompt", *PROBES, "measure")],
+        *[
+            (name, pa.float64())
+            for name in ("without", "under", "difference", "difference_lo", "difference_hi", "p", "q")
+        ],
+        ("n", pa.int64()),
+    ]
+)
+
+
+def probe_effect(pairs: pa.Table, probed: pa.Table) -> pa.Table:
+    """Each measure under each probe minus the same without, and the selectivity, over the same cases and rollouts.
+
+    A policy that merely collapses under a probe loses PCSR with RGSR, so its selectivity is zero or positive; one that
+    takes the conflict more seriously keeps its PCSR and has a negative one. RGSR alone cannot tell them apart.
+
+    Args:
+        pairs: Pairs without a probe, with ``pair_table.PAIR_COLUMNS``.
+        probed: Pairs under one.
+
+    Returns:
+        A row for each policy, prompt condition, probe and measure, in that order: both means, the difference with its
+        interval over base tasks, and the p-value of a paired sign-flip test, with ``q`` adjusted over the table. ``n``
+        counts what is compared: for a process measure the pairs where it is defined both times. A probe without any
+        pair in common has no row.
+    """
+    measured = [*SAME, "reference_success", "conflict_success", *PROCESS_NAMES]
+    rows: list[dict[str, Any]] = []
+    for condition in _conditions(probed):
+        under = rows_where(probed, condition).select(measured)
+        both = pairs.select(measured).join(under, keys=list(SAME), right_suffix="_probed", join_type="inner")
+        if both.num_rows:
+            both = both.sort_by([(key, "ascending") for key in SAME])
+            rows += [condition | row for row in measure_changes(both, "_probed", ("without", "under"))]
+    return with_false_discovery(rows, SCHEMA)
+
+
+def _conditions(probed: pa.Table) -> list[dict[str, str]]:
+    """Policies, prompt conditions and probes that occur, in the tables' order."""
+    names = ("policy", "prompt", *PROBES)
+    found = {tuple(row.values()) for row in probed.select(names).to_pylist()}
+    known = [ORDER.get(name, ()) for name in names]
+    order = sorted(found, key=lambda row: [k.index(v) if v in k else v for k, v in zip(known, row, strict=True)])
+    return [dict(zip(names, row, strict=True)) for row in order]

@@ -1,0 +1,238 @@
+"""Supplementary measures of every pair, and their means: beside the protocol's own, never in their place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ...builders.rollouts.schema import OBJECT_SLOTS, THING_SLOTS
+from ..measures import other_things
+from ..measures.divergence import first_divergence_step
+from ..measures.holding import carries_other
+from ..measures.outcome import mean_of_defined
+from ..measures.paths import gripper_paths
+from ..measures.position import position_similarity
+from ..measures.warping import warping_similarity
+from ..recordings.episodes import padded
+from ..recordings.rollout_set import RolloutSet
+from ..scoring.pairs import Pairing
+from ..scoring.scene_objects import recorded_things
+from ..statistics.clusters import cluster_intervals, generator
+from .groups import base_task_clusters, groups_of, success
+
+FloatArray = npt.NDArray[np.float64]
+
+SUPPLEMENTARY_COLUMNS: dict[str, pa.DataType] = {
+    "position_similarity": pa.float64(),
+    "warping_similarity": pa.float64(),
+    "divergence_step": pa.float64(),
+    "reference_carries_other": pa.float64(),
+    "conflict_carries_other": pa.float64(),
+    "other_approach": pa.float64(),
+    "reference_touches_other": pa.float64(),
+    "conflict_touches_other": pa.float64(),
+    "reference_grasps_other": pa.float64(),
+    "conflict_grasps_other": pa.float64(),
+    "conflict_touched": pa.string(),
+    "carries_other_undefined": pa.string(),
+    "other_approach_undefined": pa.string(),
+    "touches_other_undefined": pa.string(),
+}
+"""Columns behind ``PAIR_COLUMNS``. ``divergence_step`` is NaN where the grippers do not part. ``*_carries_other``,
+``*_touches_other`` and ``*_grasps_other`` are 0 or 1. ``conflict_touched`` names the other things that the conflict
+rollout touches and the objects that it grasps, which are marked; null where contacts were not recorded. ``*_undefined``
+says why a measure is NaN, null where it is not; grasps are undefined where touches are."""
+
+UNDEFINED_COLUMNS = {
+    "carries_other": "carries_other_undefined",
+    "other_approach": "other_approach_undefined",
+    "touches_other": "touches_other_undefined",
+    "grasps_other": "touches_other_undefined",
+}
+"""Supplementary measures that may be undefined, and the columns that say why."""
+
+NO_FINGERS = "the fingers were not recorded"
+NO_OBJECTS = "objects and contacts were not recorded (rollout schema before 1.1)"
+NO_OTHER_OBJECT = "the scene has no object beside those of the goal"
+
+AMONG = ("all pairs", "qualified failures")
+
+MEANS = (
+    "position_similarity",
+    "warping_similarity",
+    "parts",
+    "other_approach",
+    *(f"{arm}_{act}_other" for act in ("touches", "grasps", "carries") for arm in ("conflict", "reference")),
+)
+"""Columns of ``supplementary_table`` with an interval. ``parts``: share of pairs whose grippers part by 2 cm."""
+
+TABLE_SCHEMA = pa.schema(
+    [
+        ("policy", pa.string()),
+        ("prompt", pa.string()),
+        ("among", pa.string()),
+        *[(f"{name}{end}", pa.float64()) for name in MEANS for end in ("", "_lo", "_hi")],
+        ("median_divergence_step", pa.float64()),
+        ("n", pa.int64()),
+    ]
+)
+
+OTHER_THINGS_SCHEMA = pa.schema(
+    [
+        *[(name, pa.string()) for name in ("policy", "prompt", "among", "measure")],
+        *[(f"{arm}{end}", pa.float64()) for arm in ("conflict", "reference") for end in ("", "_lo", "_hi")],
+        ("n", pa.int64()),
+    ]
+)
+
+FINGERS = "observation.gripper_pos_m"
+OBJECTS, CONTACT = "observation.object_pos_m", "observation.gripper_contact"
+
+OTHER_THING_FEATURES = (OBJECTS, CONTACT)
+"""Frame features that the measures of other things need; without them these are NaN."""
+
+
+def with_supplementary(pairs: pa.Table, rollouts: RolloutSet, pairing: Pairing) -> pa.Table:
+    """The pairs with ``SUPPLEMENTARY_COLUMNS`` behind their own.
+
+    Args:
+        pairs: From ``score_pairs``, in the pairing's order.
+        rollouts: The rollouts, read with ``observation.gripper_pos_m`` and ``OTHER_THING_FEATURES`` where recorded.
+        pairing: Which of them belong together.
+    """
+    reference, conflict = pairing.reference, pairing.conflict
+    paths = gripper_paths(rollouts.feature("observation.eef_pos_m"), rollouts.offsets, rollouts.final_eef_pos_m)
+    carries = _carries_other(rollouts)
+    columns = {
+        "position_similarity": position_similarity(paths, reference, conflict),
+        "warping_similarity": warping_similarity(paths, reference, conflict),
+        "divergence_step": first_divergence_step(paths, reference, conflict),
+        "reference_carries_other": carries[reference],
+        "conflict_carries_other": carries[conflict],
+        "carries_other_undefined": _reasons(carries[conflict], NO_FINGERS),
+        **_other_thing_columns(rollouts, pairing),
+    }
+    for name, kind in SUPPLEMENTARY_COLUMNS.items():
+        pairs = pairs.append_column(pa.field(name, kind), pa.array(columns[name], kind))
+    return pairs
+
+
+def supplementary_table(pairs: pa.Table) -> pa.Table:
+    """Means of the supplementary measures: a row for each policy, prompt condition, and all or only failed pairs.
+
+    Args:
+        pairs: With ``PAIR_COLUMNS`` and ``SUPPLEMENTARY_COLUMNS``.
+
+    Returns:
+        ``MEANS`` with intervals over base tasks, as fractions; ``median_divergence_step`` over all the pairs, those
+        that never part taken as later than any other, so NaN where the median pair does not part; and ``n``.
+    """
+    clusters = base_task_clusters(pairs)
+    rows = []
+    for group in groups_of(pairs, None, primary_only=False):
+        chosen = pairs.take(pa.array(group.rows))
+        failed = success(chosen, "reference") & ~success(chosen, "conflict")
+        for among, kept in zip(AMONG, (np.ones(len(failed), np.bool_), failed), strict=True):
+            row: dict[str, Any] = {"policy": group.policy, "prompt": group.prompt, "among": among}
+            rows.append(row | _means(chosen.filter(pa.array(kept)), clusters[group.rows][kept]))
+    return pa.Table.from_pylist(rows, schema=TABLE_SCHEMA)
+
+
+def other_things_table(means: pa.Table) -> pa.Table:
+    """The measures of other things, a row each: ``approaches``, ``touches``, ``grasps`` and ``carries``.
+
+    Args:
+        means: From ``supplementary_table``.
+
+    Returns:
+        Under conflict and in the reference rollouts of the same pairs, with intervals over base tasks; an approach is
+        measured against the reference rollout, so that has none of its own.
+    """
+    rows = []
+    ends = ("", "_lo", "_hi")
+    for row in means.to_pylist():
+        who = {name: row[name] for name in ("policy", "prompt", "among", "n")}
+        approach = {f"conflict{end}": row[f"other_approach{end}"] for end in ends}
+        rows.append(who | {"measure": "approaches"} | approach | {f"reference{end}": float("nan") for end in ends})
+        for act in ("touches", "grasps", "carries"):
+            shares = {
+                f"{arm}{end}": row[f"{arm}_{act}_other{end}"] for arm in ("conflict", "reference") for end in ends
+            }
+            rows.append(who | {"measure": act} | shares)
+    return pa.Table.from_pylist(rows, schema=OTHER_THINGS_SCHEMA)
+
+
+def _means(pairs: pa.Table, clusters: npt.NDArray[np.int64]) -> dict[str, Any]:
+    step = pairs["divergence_step"].to_numpy()
+    values = {name: pairs[name].to_numpy() for name in MEANS if name != "parts"}
+    values["parts"] = np.isfinite(step).astype(np.float64)
+    intervals = cluster_intervals([mean_of_defined(values[name]) for name in MEANS], clusters, generator())
+    median = float(np.median(np.where(np.isfinite(step), step, np.inf))) if len(step) else np.inf
+    row: dict[str, Any] = {
+        "median_divergence_step": median if np.isfinite(median) else float("nan"),
+        "n": pairs.num_rows,
+    }
+    for name, interval in zip(MEANS, intervals, strict=True):
+        row |= {name: interval.value, f"{name}_lo": interval.low, f"{name}_hi": interval.high}
+    return row
+
+
+def _carries_other(rollouts: RolloutSet) -> FloatArray:
+    if FINGERS not in rollouts.frames:
+        return np.full(len(rollouts), np.nan)
+    return carries_other(
+        rollouts.feature("action"),
+        rollouts.feature(FINGERS),
+        rollouts.feature("observation.eef_pos_m"),
+        rollouts.feature("observation.target_pos_m"),
+        rollouts.offsets,
+    ).astype(np.float64)
+
+
+def _other_thing_columns(rollouts: RolloutSet, pairing: Pairing) -> dict[str, Any]:
+    reference, conflict = pairing.reference, pairing.conflict
+    things = recorded_things(rollouts.episodes)
+    recorded = things.recorded & (OBJECTS in rollouts.frames) & (CONTACT in rollouts.frames)
+    nothing: FloatArray = np.full(len(rollouts), np.nan)
+    approach, touches, grasps = nothing[conflict], nothing, nothing
+    names: npt.NDArray[np.object_] = np.full(len(rollouts), None, dtype=object)
+    if recorded.any():
+        offsets, contact = rollouts.offsets, rollouts.feature(CONTACT)
+        final_pos = padded(rollouts.episodes["final_object_pos_m"], 3 * OBJECT_SLOTS).reshape(-1, OBJECT_SLOTS, 3)
+        final_contact = padded(rollouts.episodes["final_gripper_contact"], THING_SLOTS)
+        approach = other_things.other_approach(
+            rollouts.feature("observation.eef_pos_m"),
+            rollouts.feature(OBJECTS),
+            offsets,
+            rollouts.final_eef_pos_m,
+            final_pos,
+            things.other[:, :OBJECT_SLOTS],
+            reference,
+            conflict,
+        )
+        touched = other_things.touched(contact, offsets, final_contact) & things.other
+        grasped = other_things.grasped(contact, offsets) & things.movable_other
+        touches = np.where(recorded, touched.any(axis=1), np.nan)
+        grasps = np.where(recorded, grasped.any(axis=1), np.nan)
+        names = things.named(touched, grasped)
+    missing = _reasons(touches[conflict], NO_OBJECTS)
+    return {
+        "other_approach": approach,
+        "reference_touches_other": touches[reference],
+        "conflict_touches_other": touches[conflict],
+        "reference_grasps_other": grasps[reference],
+        "conflict_grasps_other": grasps[conflict],
+        "conflict_touched": names[conflict],
+        "other_approach_undefined": np.where(recorded[conflict], _reasons(approach, NO_OTHER_OBJECT), missing),
+        "touches_other_undefined": missing,
+    }
+
+
+def _reasons(values: FloatArray, reason: str) -> npt.NDArray[np.object_]:
+    """The reason where a value is NaN, None elsewhere."""
+    reasons = np.full(len(values), None, dtype=object)
+    reasons[np.isnan(values)] = reason
+    return reasons

@@ -1,0 +1,1 @@
+"""LeRobot checkpoints as policies."""

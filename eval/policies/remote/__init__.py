@@ -1,0 +1,1 @@
+"""Policies behind a server, by the protocols of openpi and vla-eval."""

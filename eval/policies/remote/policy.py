@@ -1,0 +1,75 @@
+"""What the clients of both protocols have in common: how they are named and configured, and what an answer must be."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ....toolkit.errors import PolicyError
+from ..conventions import Conventions, read_count
+from ..interface import ACTION_WIDTH, Array, PolicyInfo
+from ..spec import PolicySpec, address
+from .link import ANSWER_S, WAIT_S, Link
+
+REMOTE_SETTINGS = ("answer_s", "name", "revision", "wait_s")
+"""Settings beside the conventions: time limits in s, a name for the rollouts, and what exactly the server runs, which
+no protocol tells."""
+
+UNSTATED = "unstated"
+"""Revision of a served policy of which nobody said what it is."""
+
+
+def open_link(spec: PolicySpec) -> Link:
+    """Connect to the server that a spec names.
+
+    Raises:
+        PolicyError: No server answers.
+        InvalidInputError: The address or a time limit makes no sense.
+    """
+    host, port = address(spec)
+    where = f"policy '{spec.text}'"
+    limits = {"wait_s": WAIT_S, "answer_s": ANSWER_S}
+    given = {name: float(read_count(spec.settings, name, where)) for name in limits if name in spec.settings}
+    link = Link(f"ws://[{host}]:{port}" if ":" in host else f"ws://{host}:{port}", **(limits | given))
+    link.open()
+    return link
+
+
+def server_info(spec: PolicySpec, conventions: Conventions, said: Mapping[str, Any]) -> PolicyInfo:
+    """Where a served policy comes from: what the user and the server say. The address is left out, as it may change.
+
+    Args:
+        spec: What the user wrote.
+        conventions: What holds.
+        said: What the server says of itself; recorded by its hash where it is more than a few words.
+    """
+    digest = hashlib.sha256(repr(said).encode()).hexdigest()[:16]
+    words = {f"server_{name}": value for name, value in said.items() if isinstance(value, str | int | float | bool)}
+    return PolicyInfo(
+        name=spec.settings.get("name", spec.scheme),
+        revision=spec.settings.get("revision", UNSTATED),
+        settings={**conventions.settings(), **words, "protocol": spec.scheme, "server_sha256": digest},
+    )
+
+
+def action_chunk(actions: Any, url: str, conventions: Conventions) -> Array:
+    """The actions of an answer, shape (n, 7); a single one, shape (7,), is a chunk of one.
+
+    Raises:
+        PolicyError: They are something else, or fewer than are to be executed before the next question.
+    """
+    try:
+        chunk = np.atleast_2d(np.asarray(actions, dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise PolicyError(f"{url}: the actions are no numbers ({error})") from error
+    if chunk.ndim != 2 or chunk.shape[1] != ACTION_WIDTH or len(chunk) == 0:
+        raise PolicyError(f"{url}: the actions have shape {np.shape(actions)}; LIBERO's are (n, {ACTION_WIDTH})")
+    if np.ndim(actions) == 2 and conventions.replan_steps and len(chunk) < conventions.replan_steps:
+        raise PolicyError(
+            f"{url}: {len(chunk)} actions in a chunk, and replan_steps={conventions.replan_steps} executes more; "
+            f"say ?replan_steps={len(chunk)}"
+        )
+    return chunk

@@ -1,0 +1,1 @@
+"""Calibrated agents with known answers, and the motion skills they are made of."""

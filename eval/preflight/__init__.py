@@ -1,0 +1,1 @@
+"""Checks before a run: of this machine, and of a policy."""

@@ -1,0 +1,149 @@
+"""Where a policy is probed: one real scene, asked and driven under observations that are changed on purpose."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...toolkit.errors import PolicyError
+from ...toolkit.records import Instance
+from ...toolkit.simulation.observing.targets import target_positions
+from ...toolkit.simulation.scene import Scene
+from ..policies.interface import ACTION_WIDTH, Array, Episode, Image, Observation, Policy
+from ..rollouts.rollout import observe
+
+Change = Callable[[Observation], Observation]
+"""Changes what a policy is shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drive:
+    """What a policy did in a few steps.
+
+    Attributes:
+        actions: As it gave them, before clipping, shape (n, 7).
+        chunks: How many actions each answer held.
+        answers_s: How long each answer took, in s.
+        approach_m: How much nearer the gripper came to the nearest target, in m.
+        views: How often it asked for a picture.
+    """
+
+    actions: Array
+    chunks: tuple[int, ...]
+    answers_s: tuple[float, ...]
+    approach_m: float
+    views: int
+
+
+class Bench:
+    """Asks a policy about one initial state.
+
+    Args:
+        policy: The policy.
+        scene: The scene of the instance's base task.
+        instance: A reference instance.
+        init_state: LIBERO's number of the initial state.
+        seed: Seed handed to the policy.
+    """
+
+    def __init__(self, policy: Policy, scene: Scene, instance: Instance, *, init_state: int, seed: int) -> None:
+        self.policy, self._scene, self._instance = policy, scene, instance
+        self._init_state, self._seed = init_state, seed
+
+    @property
+    def instruction(self) -> str:
+        """The base task's own instruction."""
+        return self._instance.instruction
+
+    def ask(self, instruction: str | None = None, change: Change | None = None) -> Array:
+        """The policy's first answer in an episode, shape (n, 7).
+
+        Args:
+            instruction: What it is told; the base task's own instruction by default.
+            change: What is done to the observation.
+
+        Raises:
+            PolicyError: The policy raised, or its answer is no chunk of actions.
+        """
+        self._begin(instruction or self._instance.instruction)
+        return self._act(0, change or _as_it_is)
+
+    def drive(self, steps: int, change: Change | None = None) -> Drive:
+        """Let the policy act for some steps.
+
+        Raises:
+            PolicyError: The policy raised, or an answer is no chunk of actions.
+        """
+        self._begin(self._instance.instruction)
+        views = 0
+
+        def counted(observation: Observation) -> Observation:
+            def camera(name: str, size: int) -> Image:
+                nonlocal views
+                views += 1
+                return observation.camera(name, size)
+
+            return (change or _as_it_is)(dataclasses.replace(observation, camera=camera))
+
+        away, answers, seconds = [self._away_m()], [], []
+        while len(away) <= steps:
+            started = time.perf_counter()
+            answers.append(self._act(len(away) - 1, counted))
+            seconds.append(time.perf_counter() - started)
+            for action in answers[-1][: steps + 1 - len(away)]:
+                self._scene.step(np.clip(action, -1.0, 1.0))
+                away.append(self._away_m())
+        return Drive(
+            actions=np.concatenate(answers),
+            chunks=tuple(len(answer) for answer in answers),
+            answers_s=tuple(seconds),
+            approach_m=away[0] - min(away),
+            views=views,
+        )
+
+    def _begin(self, instruction: str) -> None:
+        self._scene.reset(self._init_state)
+        episode = Episode(
+            instruction=instruction,
+            init_state=self._init_state,
+            seed=self._seed,
+            instance=self._instance,
+            scene=self._scene,
+        )
+        try:
+            self.policy.reset(episode)
+        except PolicyError:
+            raise
+        except Exception as error:
+            raise PolicyError(f"reset raised {type(error).__name__}: {error}") from error
+
+    def _act(self, step: int, change: Change) -> Array:
+        try:
+            chunk = np.asarray(self.policy.act(change(observe(self._scene, step))), dtype=np.float64)
+        except PolicyError:
+            raise
+        except Exception as error:
+            raise PolicyError(f"act raised {type(error).__name__}: {error}") from error
+        if chunk.ndim != 2 or chunk.shape[1] != ACTION_WIDTH or len(chunk) == 0:
+            raise PolicyError(f"actions have shape {chunk.shape}; LIBERO's are (n, {ACTION_WIDTH}) with n >= 1")
+        if not np.isfinite(chunk).all():
+            raise PolicyError("actions hold NaN or infinity")
+        return chunk
+
+    def _away_m(self) -> float:
+        targets = target_positions(self._scene, self._instance.targets)
+        return float(np.linalg.norm(targets - self._scene.grip_pos(), axis=1).min())
+
+
+def difference(one: Array, other: Array) -> float:
+    """Largest difference of two chunks in the actions that both have."""
+    shared = min(len(one), len(other))
+    return float(np.abs(one[:shared] - other[:shared]).max())
+
+
+def _as_it_is(observation: Observation) -> Observation:
+    return observation

@@ -1,0 +1,1 @@
+"""Recorded rollouts, read and checked."""

@@ -1,0 +1,216 @@
+"""Reading recorded rollouts with Arrow alone: LeRobot v3 data sets, or plain files with a manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ...builders.rollouts.schema import EPISODE_COLUMNS, FRAME_FEATURES, TARGET_SLOTS
+from ...toolkit.errors import DatasetError
+from .defects import Defect, Inspection
+from .episodes import EpisodeTable, read_episodes
+from .frames import FrameTable, read_frames
+from .layout import Layout, is_dataset, layout_of
+from .rollout_set import RolloutSet, check_unique, concatenate
+
+__all__ = [
+    "SCORED_FEATURES",
+    "RolloutSet",
+    "find_dataset",
+    "find_datasets",
+    "folders_by_policy",
+    "read_folders",
+    "read_rollouts",
+    "read_rollouts_by_policy",
+]
+
+IntArray = npt.NDArray[np.int64]
+
+SCORED_FEATURES = ("action", "observation.eef_pos_m", "observation.target_pos_m")
+"""Frame features that the measures need; the others stay on disk unless asked for."""
+
+
+def find_datasets(path: Path | str) -> tuple[Path, ...]:
+    """Folders of the rollout data sets at a path, sorted by name.
+
+    Args:
+        path: One data set, a folder of data sets, or a run's output folder that holds them under ``rollouts/``.
+
+    Raises:
+        DatasetError: If there is none, or a folder among them was left half written.
+    """
+    path = Path(path)
+    if not path.is_dir():
+        state = "is a file, not a folder" if path.exists() else "no such folder"
+        raise DatasetError(
+            f"{path}: {state}: give a rollout data set, a folder that contains some, or hf://OWNER/NAME@REVISION"
+        )
+    if is_dataset(path):
+        return (path,)
+    parent = path / "rollouts" if (path / "rollouts").is_dir() else path
+    if parent == path and ((path / "data").is_dir() or (path / "meta").is_dir()):
+        raise DatasetError(f"{path}: not a LeRobot data set, meta/info.json is missing: record these rollouts again")
+    children = sorted(
+        child
+        for child in parent.iterdir()
+        if child.is_dir() and (is_dataset(child) or (child / "data").is_dir() or (child / "meta").is_dir())
+    )
+    if not children:
+        raise DatasetError(
+            f"{parent}: not a LeRobot data set (no meta/info.json), nor does it contain one: "
+            "give the folder that `conflictvla run --out` wrote"
+        )
+    for child in children:
+        if not is_dataset(child):
+            raise DatasetError(f"{child}: meta/info.json is missing, so it was left half written: record it again")
+    return tuple(children)
+
+
+def find_dataset(path: Path | str) -> Path:
+    """The one data set at a path; see ``find_datasets``.
+
+    Raises:
+        DatasetError: If there is none, or there are several.
+    """
+    folders = find_datasets(path)
+    if len(folders) != 1:
+        raise DatasetError(f"{path}: holds {len(folders)} data sets: name one of them, such as {folders[0]}")
+    return folders[0]
+
+
+def read_rollouts(
+    path: Path | str,
+    features: Sequence[str] = SCORED_FEATURES,
+    *,
+    optional: Sequence[str] = (),
+    partial: bool = False,
+) -> RolloutSet:
+    """Read and check every rollout under a path.
+
+    Args:
+        path: As for ``find_datasets``; several data sets become one set.
+        features: Frame features to read, from ``FRAME_FEATURES``.
+        optional: Further ones, read where every file has them.
+        partial: Leave defective episodes out, with the reasons in the set's ``left_out``, instead of raising.
+
+    Raises:
+        DatasetError: One line that names file, episode and field, for any damage: missing, truncated or ragged data,
+            NaN or infinity, actions outside [-1, 1], a prompt that its hash does not fit, repeated rollout ids.
+    """
+    return read_folders(find_datasets(path), features, optional=optional, partial=partial)
+
+
+def read_folders(
+    folders: Sequence[Path], features: Sequence[str], *, optional: Sequence[str] = (), partial: bool = False
+) -> RolloutSet:
+    """Read the data sets in these folders as one set; see ``read_rollouts``."""
+    unknown = [name for name in (*features, *optional) if name not in FRAME_FEATURES]
+    if unknown:
+        raise DatasetError(f"no frame feature '{unknown[0]}' (known: {', '.join(FRAME_FEATURES)})")
+    return concatenate([_read_dataset(folder, features, optional, partial=partial) for folder in folders])
+
+
+def folders_by_policy(path: Path | str, *, partial: bool = False) -> tuple[tuple[Path, ...], ...]:
+    """The data sets at a path, in groups such that no policy is in two.
+
+    A pair never spans two policies, so each group can be read and scored alone, and many policies never lie in memory
+    together. Data sets that share a policy name are one group.
+
+    Raises:
+        DatasetError: As for ``read_rollouts``.
+    """
+    groups: list[tuple[set[str], list[Path]]] = []
+    for folder in find_datasets(path):
+        episodes = read_episodes(layout_of(folder), Inspection(partial=partial))
+        policies = set(episodes.table["policy_name"].to_pylist())
+        folders = [folder]
+        for group in [group for group in groups if group[0] & policies]:
+            policies |= group[0]
+            folders = group[1] + folders
+            groups.remove(group)
+        groups.append((policies, folders))
+    return tuple(tuple(folders) for _, folders in groups)
+
+
+def read_rollouts_by_policy(
+    path: Path | str, features: Sequence[str] = SCORED_FEATURES, *, partial: bool = False
+) -> Iterator[RolloutSet]:
+    """Read rollouts in parts that hold whole policies; see ``folders_by_policy``."""
+    for folders in folders_by_policy(path, partial=partial):
+        yield read_folders(folders, features, partial=partial)
+
+
+def _read_dataset(folder: Path, features: Sequence[str], optional: Sequence[str], *, partial: bool) -> RolloutSet:
+    layout, inspection = layout_of(folder), Inspection(partial=partial)
+    episodes = read_episodes(layout, inspection)
+    _check_total(layout, "total_episodes", layout.total_episodes, episodes.found, inspection)
+    frames = read_frames(layout, features, inspection, optional=optional)
+    frames, order = _matched(layout, episodes, frames, inspection)
+    _check_total(layout, "total_frames", layout.total_frames, frames.found, inspection)
+    check_unique(episodes.table["rollout_id"], str(layout.episodes_where))
+    if not len(order):
+        raise DatasetError(f"{folder}: no episode is without defect, the first: {inspection.defects[0]}")
+    return RolloutSet(
+        episodes=episodes.table.take(pa.array(order)).select(list(EPISODE_COLUMNS)),
+        frames=frames.values,
+        offsets=frames.offsets,
+        final_eef_pos_m=episodes.final_eef_pos_m[order],
+        final_target_pos_m=episodes.final_target_pos_m[order].reshape(-1, TARGET_SLOTS, 3),
+        target_count=episodes.target_count[order],
+        left_out=tuple(inspection.defects),
+    )
+
+
+def _check_total(layout: Layout, name: str, promised: int | None, found: int, inspection: Inspection) -> None:
+    if promised is None or promised == found:
+        return
+    part = "meta/episodes" if name == "total_episodes" else "data"
+    file = str(layout.metadata)
+    message = (
+        f"{file}: {name} is {promised}, but {part} holds {found}: a file is missing or "
+        "was written later, copy the data set again or record again"
+    )
+    inspection.found(Defect(file=file, episode="", field=name, message=message))
+
+
+def _matched(
+    layout: Layout, episodes: EpisodeTable, frames: FrameTable, inspection: Inspection
+) -> tuple[FrameTable, IntArray]:
+    """The runs of frames that have an episode row of the same length, and each one's row in the table of episodes."""
+    where = layout.frames_where
+    by_index = np.argsort(episodes.episode_index)
+    position = np.minimum(np.searchsorted(episodes.episode_index[by_index], frames.episode_index), len(by_index) - 1)
+    order = by_index[position]
+    kept = episodes.episode_index[order] == frames.episode_index
+    for number in frames.episode_index[~kept]:
+        if int(number) not in episodes.left_out:
+            text = f"episode {number} has frames but no row in meta/episodes: record it again"
+            _note(where, int(number), "episode_index", text, inspection)
+    for number in np.setdiff1d(episodes.episode_index, frames.episode_index):
+        if int(number) not in frames.left_out:
+            text = (
+                f"episode {number} has a row in meta/episodes but no frames: "
+                "a data file is missing, copy it again or record the episode again"
+            )
+            _note(where, int(number), "episode_index", text, inspection)
+    counted = np.diff(frames.offsets)
+    ragged = kept & (counted != episodes.length[order])
+    for run in np.flatnonzero(ragged):
+        number = int(frames.episode_index[run])
+        text = (
+            f"episode {number} has {int(counted[run])} frames, but its "
+            f"length in meta/episodes is {int(episodes.length[order][run])}: record it again"
+        )
+        _note(where, number, "length", text, inspection)
+    kept &= ~ragged
+    if kept.all():
+        return frames, np.asarray(order, np.int64)
+    return frames.only(kept), np.asarray(order[kept], np.int64)
+
+
+def _note(where: Path, episode: int, field: str, text: str, inspection: Inspection) -> None:
+    inspection.found(Defect(file=str(where), episode=str(episode), field=field, message=f"{where}: {text}"))

@@ -1,0 +1,231 @@
+"""The release of recorded rollouts: the scripted agents over the benchmark, and the small part that is packaged.
+
+Scripted agents have known answers, so their rollouts show what the measures say of them; no model's are among them.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from ..builders.rollouts.schema import SIM_STATES
+from ..builders.tasks_dataset.dataset import load_instances
+from ..toolkit.atomic_files import whole_file, write_whole
+from ..toolkit.errors import InvalidInputError, NotFoundError, choices
+from ..toolkit.libero.base_tasks import base_task
+from ..toolkit.records import Arm, Family, Instance, Level, Prompt
+from .policies.registry import SCRIPTED
+from .policies.scripted.agents import AGENTS
+from .policies.scripted.goals import check_goal
+from .recordings.reading import read_rollouts
+from .recordings.video_files import RENDERED, video_path
+from .rollouts.executors.processes import Executor
+from .rollouts.run import RunProgress, run_policy, with_references
+from .submissions.results import RESULTS_FOLDER, VERIFIED_FOLDER, read_results
+from .submissions.results import SCRIPTED as SCRIPTED_KIND
+from .submissions.submit import Source, check_submission
+from .submissions.verify import verification_of, verify_submission
+
+INIT_STATE = 0
+
+CAMERA = "agentview"
+"""View of the videos."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a release consists of.
+
+    Attributes:
+        agents: Names of scripted agents.
+        instances: Conflict instances with their references, for each agent.
+        left_out: Base tasks for which the scripted agents have no skill, and why.
+    """
+
+    agents: tuple[str, ...] = SCRIPTED
+    instances: tuple[Instance, ...]
+    left_out: tuple[str, ...]
+
+    @property
+    def rollouts(self) -> int:
+        """Rollouts of all agents together."""
+        return len(self.agents) * len(self.instances)
+
+
+def plan_rollouts(instances: Sequence[Instance], per_cell: int | None = None, agents: Sequence[str] = SCRIPTED) -> Plan:
+    """Every case under P0 that the scripted agents can be asked, or as many of each family and level.
+
+    Args:
+        instances: The task release.
+        per_cell: Most cases of a family and level, spread over suites and base tasks; None for all.
+        agents: Names of scripted agents.
+
+    Raises:
+        NotFoundError: No such scripted agent.
+    """
+    for agent in agents:
+        if agent not in AGENTS:
+            raise NotFoundError(f"no scripted agent '{agent}': {choices(agent, sorted(AGENTS))}")
+    conflicts = [i for i in instances if i.arm is Arm.CONFLICT and i.prompt is Prompt.P0]
+    left_out = {}
+    for suite, name in dict.fromkeys((i.suite, i.base_task) for i in conflicts):
+        try:
+            check_goal(base_task(suite, name))
+        except InvalidInputError as error:
+            left_out[suite, name] = str(error)
+    able = [i for i in conflicts if (i.suite, i.base_task) not in left_out]
+    chosen = able if per_cell is None else stratified(able, per_cell)
+    return Plan(
+        agents=tuple(dict.fromkeys(agents)),
+        instances=with_references(chosen, instances),
+        left_out=tuple(left_out.values()),
+    )
+
+
+def stratified(conflicts: Sequence[Instance], per_cell: int) -> list[Instance]:
+    """Cases of each family and level, from the suites and base tasks used least so far; no chance is involved."""
+    used: Counter[tuple[str, str]] = Counter()
+    chosen: list[Instance] = []
+    for family in Family:
+        for level in Level:
+            fitting = [i for i in conflicts if i.family is family and i.level is level]
+            for _ in range(min(per_cell, len(fitting))):
+                best = min(fitting, key=lambda i: (sum(used[place] for place in _places(i)), i.instance_id))
+                fitting.remove(best)
+                chosen.append(best)
+                used.update(_places(best))
+    return chosen
+
+
+def _places(instance: Instance) -> tuple[tuple[str, str], ...]:
+    """What a sample is spread over: base tasks, and suites within each family and level."""
+    suite = instance.suite
+    return (suite, instance.base_task), (suite, str(instance.family)), (suite, str(instance.level))
+
+
+def build_rollouts(
+    out: Path,
+    plan: Plan,
+    executor: Executor,
+    *,
+    compact: bool = False,
+    progress: Callable[[str, RunProgress], None] | None = None,
+) -> None:
+    """Record a release: ``out/<agent>`` for each scripted agent, and ``out/results`` for the leaderboard.
+
+    Args:
+        out: Folder; called again after an interruption, it goes on.
+        plan: See ``plan_rollouts``.
+        executor: Where rollouts are run.
+        compact: Leave the simulator's states out and pack the frames tightly.
+        progress: Told the agent and its progress, after each rollout and of what is there already.
+
+    Raises:
+        InvalidInputError: The folder holds other rollouts, or cannot be written.
+    """
+    everything = load_instances()
+    for agent in plan.agents:
+        if (out / agent).exists():
+            if progress:
+                progress(agent, RunProgress(done=len(plan.instances), total=len(plan.instances), job=None))
+            continue
+
+        def tell(state: RunProgress, agent: str = agent) -> None:
+            if progress:
+                progress(agent, state)
+
+        run_policy(agent, plan.instances, out, init_states=[INIT_STATE], executor=executor, progress=tell)
+    for agent in plan.agents:
+        if compact:
+            pack(out / agent)
+        source = Source(folder=out / agent, repo_id="", commit="")
+        result = check_submission(source, everything, kind=SCRIPTED_KIND).result
+        write_whole(out / RESULTS_FOLDER / result.file_name, result.to_json())
+
+
+def verify_rollouts(
+    out: Path, plan: Plan, sample: int, progress: Callable[[str], None] | None = None
+) -> tuple[str, ...]:
+    """Verify each agent's rollouts and mark its result for the leaderboard, in ``out/verified``.
+
+    Args:
+        out: From ``build_rollouts``.
+        plan: What was to be recorded.
+        sample: How many rollouts of each agent are executed again.
+        progress: Told what was just done.
+
+    Returns:
+        What was found wrong.
+    """
+    everything = load_instances()
+    wrong: list[str] = []
+    for entry in read_results(out):
+        result, file = entry.result, out / RESULTS_FOLDER / f"{entry.name}.json"
+        folder = out / result.policy_name
+        report = verify_submission(
+            folder, everything, sample=sample, seed=0, wanted=plan.instances, claimed=result, progress=progress
+        )
+        write_whole(out / VERIFIED_FOLDER / file.name, verification_of(report, file).to_json())
+        wrong.extend(f"{result.policy_name}: {found.message}" for found in report.findings)
+    return tuple(wrong)
+
+
+def pack(dataset: Path) -> None:
+    """Make a rollout data set small: without the simulator's states, its frames split by byte and compressed."""
+    shutil.rmtree(dataset / SIM_STATES, ignore_errors=True)
+    for file in sorted((dataset / "data").rglob("*.parquet")):
+        table = pq.read_table(file)
+        floats = [
+            name if field.type == "float" else f"{name}.list.element"
+            for name, field in zip(table.column_names, table.schema, strict=True)
+            if "float" in str(field.type)
+        ]
+        with whole_file(file) as aside:
+            pq.write_table(
+                table,
+                aside,
+                compression="zstd",
+                compression_level=19,
+                use_dictionary=False,
+                use_byte_stream_split=floats,
+            )
+
+
+def render_some(out: Path, plan: Plan, count: int, progress: Callable[[str], None] | None = None) -> tuple[Path, ...]:
+    """Render pairs of each agent, spread over the cases, into its data set; what is there is kept.
+
+    Args:
+        out: From ``build_rollouts``, with the simulator's states.
+        plan: What was recorded.
+        count: How many conflict rollouts of each agent; with each comes its reference.
+        progress: Told each rollout's id when its video is there.
+    """
+    from .rollouts.render import render_rollouts
+
+    files = []
+    for agent in plan.agents:
+        for rollout_id in _spread_pairs(out / agent, count):
+            file = video_path(out / agent / RENDERED, rollout_id, CAMERA)
+            if not file.exists():
+                render_rollouts(out / agent, file.parent, rollout_ids=[rollout_id], camera=CAMERA)
+            files.append(file)
+            if progress:
+                progress(rollout_id)
+    return tuple(files)
+
+
+def _spread_pairs(dataset: Path, count: int) -> tuple[str, ...]:
+    """Ids of conflict rollouts from first to last at equal distances, and of their references."""
+    columns = ["rollout_id", "arm", "suite", "base_task"]
+    episodes = read_rollouts(dataset).episodes.select(columns).to_pylist()
+    conflicts = [episode for episode in episodes if episode["arm"] == Arm.CONFLICT]
+    chosen = [conflicts[int(at)] for at in np.linspace(0, len(conflicts) - 1, min(count, len(conflicts)))]
+    places = {(episode["suite"], episode["base_task"]) for episode in chosen}
+    references = [e for e in episodes if e["arm"] == Arm.REFERENCE and (e["suite"], e["base_task"]) in places]
+    return tuple(episode["rollout_id"] for episode in (*chosen, *references))

@@ -1,0 +1,1 @@
+"""Rollouts: run, recorded, replayed, rendered, and what they cost."""

@@ -1,0 +1,1 @@
+"""Where rollouts are run: in this process, in several, or on a Ray cluster."""

@@ -1,0 +1,124 @@
+"""Rollouts on a Ray cluster: Ray schedules, places and restarts; this module hands out batches and collects rollouts.
+
+A batch is one Ray task that streams its rollouts back one by one, so that a lost node costs only the rollouts that were
+being run on it; what had not come back of its batches is handed out again.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import socket
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ....toolkit.errors import ConflictVLAError, InvalidInputError, MissingExtraError
+from ...policies.interface import Policy
+from ..jobs import Job, Outcome
+from .processes import CRASHES, batches_for, checked, lost, named, run_job_here
+
+LOCAL = "local"
+"""Address that starts a cluster of this machine's cores for the time of the run."""
+
+CPUS_PER_BATCH = 1
+
+KNOCK_S = 10.0
+"""How long a cluster's address may take to answer, in s."""
+
+
+class RayCluster:
+    """Runs jobs on a Ray cluster whose nodes have this package installed.
+
+    Args:
+        address: The cluster's address, such as ``auto`` or ``ray://head:10001``; ``local`` starts one here.
+        answer_limit_s: Longest time that the policy may take for an answer, in s; None for no limit.
+
+    Raises:
+        MissingExtraError: Ray is not installed.
+    """
+
+    def __init__(self, address: str, *, answer_limit_s: float | None = None) -> None:
+        if importlib.util.find_spec("ray") is None:
+            raise MissingExtraError("running on a cluster", "ray", "ray")
+        self._address, self._answer_limit_s = address, answer_limit_s
+
+    def run(self, policy: Policy | str, jobs: Sequence[Job], *, stop_on_failure: bool) -> Iterator[Outcome]:
+        """Run the jobs; see ``Executor.run``.
+
+        Raises:
+            InvalidInputError: The cluster cannot be reached.
+        """
+        import ray
+
+        spec = named(policy)
+        mine = not ray.is_initialized()
+        if mine:
+            _connect(ray, self._address)
+        try:
+            cpus = int(ray.cluster_resources().get("CPU", 1))
+            for outcome in _stream(ray, spec, self._answer_limit_s, batches_for(jobs, cpus)):
+                yield checked(outcome, stop_on_failure=stop_on_failure)
+        finally:
+            if mine:
+                ray.shutdown()
+
+
+def _connect(ray: Any, address: str) -> None:
+    _check_reachable(address)
+    options = {"log_to_driver": False, "configure_logging": True, "logging_level": "error"}
+    try:
+        ray.init(**options) if address == LOCAL else ray.init(address=address, **options)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        said = str(error).splitlines()[0]
+        raise InvalidInputError(f"no Ray cluster at '{address}' ({said}); start one or use --ray {LOCAL}") from error
+
+
+def _check_reachable(address: str) -> None:
+    """Knock on the door first: Ray itself goes on trying for minutes."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if not host or not port.isdigit():
+        return  # "local" and "auto" name no host
+    try:
+        socket.create_connection((host, int(port)), timeout=KNOCK_S).close()
+    except OSError as error:
+        said = error.strerror or str(error)
+        raise InvalidInputError(f"no Ray cluster at '{address}' ({said}); start one or use --ray {LOCAL}") from error
+
+
+def _stream(ray: Any, spec: str, answer_limit_s: float | None, batches: Sequence[tuple[Job, ...]]) -> Iterator[Outcome]:
+    """Outcomes of all batches, in whatever order they come back."""
+    remote = ray.remote(num_cpus=CPUS_PER_BATCH, max_retries=0)(_run_batch).options(num_returns="streaming")
+    left = {remote.remote(spec, answer_limit_s, batch): list(batch) for batch in batches}
+    crashes: dict[Job, int] = {}
+    while left:
+        ready, _ = ray.wait(list(left), num_returns=1, fetch_local=False)
+        stream = ready[0]
+        jobs = left.pop(stream)
+        try:
+            reference = next(stream)
+            outcome = ray.get(reference)
+        except StopIteration:
+            continue
+        except ray.exceptions.RayTaskError as error:
+            raise _ours(error) from error
+        except (ray.exceptions.RayError, ConnectionError):
+            # The node or process is gone. What it had in hand counts as a crash of the first job left.
+            crashes[jobs[0]] = crashes.get(jobs[0], 0) + 1
+            if crashes[jobs[0]] >= CRASHES:
+                yield lost(spec, jobs.pop(0))
+            if jobs:
+                left[remote.remote(spec, answer_limit_s, tuple(jobs))] = jobs
+            continue
+        yield outcome
+        left[stream] = jobs[1:]
+
+
+def _run_batch(spec: str, answer_limit_s: float | None, jobs: tuple[Job, ...]) -> Iterator[Outcome]:
+    """Runs on a worker: the policy and the scenes stay warm there from batch to batch."""
+    for job in jobs:
+        yield run_job_here(spec, answer_limit_s, job)
+
+
+def _ours(error: Any) -> Exception:
+    """The error as it was raised on the worker, where it is one of ours."""
+    cause = getattr(error, "cause", None)
+    return cause if isinstance(cause, ConflictVLAError) else InvalidInputError(str(error).strip().splitlines()[-1])

@@ -1,0 +1,168 @@
+"""Costs of recorded rollouts, afterwards: by other conditions, or of recordings that were made without any."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ...builders.rollouts.schema import EPISODE_COLUMNS, SIM_STATES
+from ...builders.rollouts.sim_states import read_sim_states
+from ...toolkit.atomic_files import whole_file
+from ...toolkit.errors import DatasetError, InvalidInputError
+from ...toolkit.records import Arm
+from ...toolkit.safety import CostSpec, read_constraints
+from ...toolkit.safety.blocks import print_cost
+from ..recordings.reading import find_datasets, read_rollouts
+from ..recordings.sources import local_folder
+
+if TYPE_CHECKING:
+    from ..scores.scores import Scores
+
+COLUMNS = ("rollout_id", "arm", "policy_name", "cost", "cost_amounts", "cost_spec")
+
+COSTS_SCHEMA = pa.schema([(name, EPISODE_COLUMNS[name]) for name in COLUMNS])
+
+
+def read_cost_spec(file: Path) -> CostSpec:
+    """The conditions of a file with a ``(:cost ...)`` block.
+
+    Raises:
+        InvalidInputError: There is no such file, or no such block in it.
+    """
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInputError(f"{file}: cannot be read ({error})") from error
+    cost = read_constraints(text, str(file)).cost
+    if cost is None:
+        raise InvalidInputError(f"{file}: has no (:cost ...) block; write one such as (:cost (Moved plate_1))")
+    return cost
+
+
+def analyse_costs(
+    source: Path | str,
+    *,
+    spec: CostSpec | None = None,
+    force_limit_n: float | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> pa.Table:
+    """What recorded rollouts cost, from their simulator states; without states, or for forces, by executing them again.
+
+    Args:
+        source: One or more rollout data sets, as for ``score``.
+        spec: Conditions for all of them; those that apply to each (see ``rollouts.costs.cost_spec``) by default.
+        force_limit_n: Without ``spec``: the robot's pressing a thing harder than this costs as well, in N.
+        progress: Told each rollout's id when it is done.
+
+    Returns:
+        ``COLUMNS``, a row a rollout.
+
+    Raises:
+        DatasetError: A data set is damaged.
+        InvalidInputError: A scene has not what the conditions are about.
+    """
+    from ...toolkit.simulation.scene_pool import ScenePool
+    from .costs import cost_of_actions, cost_of_states, cost_spec, needs_actions
+
+    rows: list[dict[str, Any]] = []
+    scenes = ScenePool()
+    for folder in find_datasets(local_folder(source)):
+        rollouts = read_rollouts(folder, ("action",))
+        has_states = (folder / SIM_STATES).is_dir()
+        episodes = rollouts.episodes.to_pylist()
+        for row in sorted(range(len(rollouts)), key=lambda row: (episodes[row]["suite"], episodes[row]["base_task"])):
+            episode = episodes[row]
+            scene = scenes.scene(episode["suite"], episode["base_task"])
+            if episode["scene_sha256"] != scene.scene_sha256:
+                raise DatasetError(f"{folder}: {episode['rollout_id']}: was recorded in another scene than this one")
+            asked = spec or cost_spec(scene, Arm(episode["arm"]), force_limit_n=force_limit_n)
+            if has_states and not needs_actions(asked):
+                result = cost_of_states(scene, asked, read_sim_states(folder, [row])[row])
+            else:
+                result = cost_of_actions(scene, asked, episode["init_state"], rollouts.rollout_feature("action", row))
+            found = {"cost": result.total, "cost_amounts": result.amounts, "cost_spec": print_cost(asked)}
+            rows.append({name: episode[name] for name in COLUMNS[:3]} | found)
+            if progress:
+                progress(episode["rollout_id"])
+    return pa.Table.from_pylist(rows, schema=COSTS_SCHEMA).sort_by("rollout_id")
+
+
+def cost_summary(costs: pa.Table) -> pa.Table:
+    """Mean cost of a rollout by policy and arm, and what part of it each predicate makes.
+
+    Args:
+        costs: With ``COLUMNS``.
+
+    Returns:
+        ``policy``, ``arm``, ``predicate`` (``all`` for the whole cost), ``mean`` and ``n``, the number of rollouts.
+    """
+    parts: dict[tuple[str, str], list[tuple[str, float]]] = {}
+    count: dict[tuple[str, str], int] = {}
+    specs: dict[str, tuple[str, ...]] = {}
+    for row in costs.to_pylist():
+        key = row["policy_name"], row["arm"]
+        if row["cost_spec"] not in specs:
+            read = read_constraints(row["cost_spec"], "cost_spec").cost
+            assert read is not None  # printed from one
+            specs[row["cost_spec"]] = tuple(str(condition)[1:].split(" ")[0] for condition in read.conditions)
+        count[key] = count.get(key, 0) + 1
+        parts.setdefault(key, []).append(("all", row["cost"]))
+        parts[key].extend(zip(specs[row["cost_spec"]], row["cost_amounts"], strict=True))
+    rows = []
+    for (policy, arm), amounts in sorted(parts.items()):
+        for name in dict.fromkeys(name for name, _ in amounts):
+            mean = sum(amount for other, amount in amounts if other == name) / count[policy, arm]
+            rows.append({"policy": policy, "arm": arm, "predicate": name, "mean": mean, "n": count[policy, arm]})
+    kinds = [
+        *[(name, pa.string()) for name in ("policy", "arm", "predicate")],
+        ("mean", pa.float64()),
+        ("n", pa.int64()),
+    ]
+    return pa.Table.from_pylist(rows, schema=pa.schema(kinds))
+
+
+def write_costs(costs: pa.Table, file: Path) -> None:
+    """Write a file of costs, whole or not at all.
+
+    Raises:
+        InvalidInputError: It cannot be written.
+    """
+    with whole_file(file) as aside:
+        pq.write_table(costs, aside)
+
+
+def with_costs(scores: Scores, file: Path) -> Scores:
+    """The same scores with the costs of a file in place of those recorded.
+
+    Args:
+        scores: Scores of rollouts.
+        file: Written by ``write_costs``; rollouts that it does not name have no cost then.
+
+    Raises:
+        DatasetError: It is no such file.
+    """
+    try:
+        costs = pq.ParquetFile(file).read(columns=["rollout_id", "cost"])
+        costs = costs.cast(pa.schema([(name, EPISODE_COLUMNS[name]) for name in ("rollout_id", "cost")]))
+    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
+        said = str(error).splitlines()[0]
+        raise DatasetError(f"{file}: not a file of costs ({said}): write it with `conflictvla cost`") from error
+    return dataclasses.replace(scores, pairs=_replaced(scores.pairs, costs), probed=_replaced(scores.probed, costs))
+
+
+def _replaced(pairs: pa.Table, costs: pa.Table) -> pa.Table:
+    for arm in Arm:
+        rows = pc.index_in(pairs[f"{arm}_rollout"], value_set=costs["rollout_id"].combine_chunks())
+        found = np.asarray(
+            costs["cost"].combine_chunks().take(rows.combine_chunks()).to_numpy(zero_copy_only=False), np.float64
+        )
+        name = f"{arm}_cost"
+        pairs = pairs.set_column(pairs.column_names.index(name), name, pa.array(found, pa.float64()))
+    return pairs

@@ -1,0 +1,258 @@
+"""A run: one policy over many instances, recorded shard by shard, finished as one LeRobot data set.
+
+What a run consists of is fixed before it starts and kept beside its shards. Called again with the same settings it
+continues where it stopped; with others it refuses, since rollouts under different settings must not be mixed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...builders.rollouts.lerobot_dataset import check_lerobot, write_lerobot_dataset
+from ...builders.rollouts.schema import ROLLOUT_SCHEMA_VERSION, EpisodeRecord
+from ...builders.rollouts.shards import shard_path, write_shard
+from ...toolkit.atomic_files import write_whole
+from ...toolkit.errors import InvalidInputError
+from ...toolkit.libero.base_tasks import base_task, check_init_states
+from ...toolkit.records import Arm, Instance, VisualNoise, VisualProbe
+from ..policies.interface import Policy, PolicyInfo
+from ..policies.registry import load_policy
+from .executors.processes import Executor, InProcess
+from .jobs import Failure, Job, Outcome
+from .rollout import rollout_id
+from .versions import Versions, installed_versions
+
+SHARDS = "shards"
+SETTINGS_FILE = "run.json"
+FAILURES_FILE = "failures.jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunProgress:
+    """State of a run after a rollout, or after skipping those done before.
+
+    Attributes:
+        done: Rollouts that are finished or have failed.
+        total: Rollouts of the whole run.
+        job: The rollout just finished; None for those that an earlier call finished.
+        success: Whether it reached the reference goal; None where it failed or was finished before.
+        error: What went wrong with it, or None.
+        clipped_actions: How many of its actions were outside [-1, 1].
+    """
+
+    done: int
+    total: int
+    job: Job | None
+    success: bool | None = None
+    error: str | None = None
+    clipped_actions: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A finished run.
+
+    Attributes:
+        dataset: Folder of the LeRobot v3.0 data set; None where every rollout failed.
+        rollouts: How many rollouts it holds.
+        failures: Rollouts that could not be finished; they are listed beside the data set too.
+        clipped: Actions outside [-1, 1], which were clipped, of each rollout that has some, by rollout id.
+    """
+
+    dataset: Path | None
+    rollouts: int
+    failures: tuple[Failure, ...]
+    clipped: Mapping[str, int]
+
+    @property
+    def clipped_warning(self) -> str | None:
+        """What to say about clipped actions; None where there were none."""
+        if not self.clipped:
+            return None
+        return (
+            f"{sum(self.clipped.values())} actions in {len(self.clipped)} of {self.rollouts} rollouts were outside "
+            "[-1, 1] and were clipped (episode column clipped_actions): if these are many, check how the policy "
+            "scales its actions"
+        )
+
+
+def with_references(conflicts: Sequence[Instance], everything: Sequence[Instance]) -> tuple[Instance, ...]:
+    """The conflict instances, each base task's after the references they are paired with.
+
+    Args:
+        conflicts: Conflict instances to run.
+        everything: Where the references are found.
+
+    Raises:
+        InvalidInputError: A reference is missing.
+    """
+    references = {instance.instance_id: instance for instance in everything if instance.arm is Arm.REFERENCE}
+    ordered: list[Instance] = []
+    for pair_id in dict.fromkeys(conflict.pair_id for conflict in conflicts):
+        if pair_id not in references:
+            raise InvalidInputError(f"no reference instance '{pair_id}' among the tasks")
+        ordered.append(references[pair_id])
+        ordered.extend(conflict for conflict in conflicts if conflict.pair_id == pair_id)
+    return tuple(ordered)
+
+
+def run_policy(
+    policy: Policy | str,
+    instances: Sequence[Instance],
+    out: Path,
+    *,
+    init_states: Sequence[int],
+    seed: int = 0,
+    visual_probes: Sequence[VisualProbe] = (VisualProbe.V0,),
+    visual_noise: VisualNoise = VisualNoise.GAUSSIAN,
+    executor: Executor | None = None,
+    keep_going: bool = False,
+    progress: Callable[[RunProgress], None] | None = None,
+) -> Run:
+    """Run a policy and leave ``out/<policy name>``, a LeRobot v3.0 data set of its rollouts.
+
+    Args:
+        policy: The policy, or its name (see ``load_policy``); only a name can be run in several processes.
+        instances: References and conflict instances.
+        out: Folder for the data set; shards are kept in ``out/.<policy name>`` until it is finished.
+        init_states: LIBERO's numbers of the initial states, each run once.
+        seed: Seed handed to the policy.
+        visual_probes: Under which visual probes each is run.
+        visual_noise: Kind of the noise of V4.
+        executor: Where rollouts are run; in this process by default. The result does not depend on it.
+        keep_going: Whether to go on when the policy fails in a rollout; the failure is recorded.
+        progress: Told after each rollout.
+
+    Raises:
+        InvalidInputError: The folder holds a run with other settings, or cannot be written.
+        PolicyError: The policy failed and ``keep_going`` is off; what was finished is kept and the run can be
+            continued.
+    """
+    check_lerobot()
+    for suite, name in {(instance.suite, instance.base_task) for instance in instances}:
+        check_init_states(base_task(suite, name), init_states)
+    info = (load_policy(policy) if isinstance(policy, str) else policy).info
+    jobs = _jobs(instances, init_states, seed, visual_probes, visual_noise)
+    work, finished = out / f".{info.name}", out / info.name
+    if finished.exists():
+        raise InvalidInputError(f"{finished}: exists already; choose another --out or remove it")
+    _claim(work, _settings(info, jobs, seed, installed_versions()))
+    failures = _roll_out(policy, info, jobs, work, executor or InProcess(), keep_going=keep_going, progress=progress)
+    paths = [path for path in (_shard(work, info, job) for job in jobs) if path.exists()]
+    episodes: tuple[EpisodeRecord, ...] = ()
+    if paths:
+        name = info.name.replace("_", "-")
+        episodes = write_lerobot_dataset(paths, finished, repo_id=f"conflictvla/rollouts-{name}")
+    if failures:
+        _list_failures(failures, out / f"{info.name}.{FAILURES_FILE}")
+    shutil.rmtree(work)
+    clipped = {episode.rollout_id: episode.clipped_actions for episode in episodes if episode.clipped_actions}
+    return Run(dataset=finished if paths else None, rollouts=len(paths), failures=failures, clipped=clipped)
+
+
+def _jobs(
+    instances: Sequence[Instance],
+    init_states: Sequence[int],
+    seed: int,
+    visual_probes: Sequence[VisualProbe],
+    visual_noise: VisualNoise,
+) -> list[Job]:
+    """Jobs grouped by base task, so that each scene is built once."""
+    by_task = sorted(instances, key=lambda instance: (instance.suite, instance.base_task_index))
+    return [
+        Job(instance=instance, init_state=state, seed=seed, visual_probe=probe, visual_noise=visual_noise)
+        for instance, state, probe in itertools.product(by_task, init_states, visual_probes)
+    ]
+
+
+def _shard(work: Path, info: PolicyInfo, job: Job) -> Path:
+    return shard_path(work / SHARDS, rollout_id(info, job))
+
+
+def _roll_out(
+    policy: Policy | str,
+    info: PolicyInfo,
+    jobs: Sequence[Job],
+    work: Path,
+    executor: Executor,
+    *,
+    keep_going: bool,
+    progress: Callable[[RunProgress], None] | None,
+) -> tuple[Failure, ...]:
+    """Run what has no shard yet; each rollout is on disk before the next is reported."""
+    left = [job for job in jobs if not _shard(work, info, job).exists()]
+    done = len(jobs) - len(left)
+    failures: list[Failure] = []
+    tell = progress or (lambda _: None)
+    tell(RunProgress(done=done, total=len(jobs), job=None))
+    for outcome in executor.run(policy, left, stop_on_failure=not keep_going):
+        done += 1
+        tell(RunProgress(done=done, total=len(jobs), **_told(outcome, work / SHARDS)))
+        if outcome.failure is not None:
+            failures.append(outcome.failure)
+    return tuple(sorted(failures, key=lambda failure: failure.rollout_id))
+
+
+def _told(outcome: Outcome, shards: Path) -> dict[str, Any]:
+    if outcome.rollout is None:
+        return {"job": outcome.job, "error": outcome.failure.error if outcome.failure else None}
+    write_shard(outcome.rollout, shards)
+    episode = outcome.rollout.episode
+    return {"job": outcome.job, "success": episode.success, "clipped_actions": episode.clipped_actions}
+
+
+def _list_failures(failures: Sequence[Failure], file: Path) -> None:
+    lines = [json.dumps({"rollout_id": failure.rollout_id, "error": failure.error}) for failure in failures]
+    write_whole(file, "\n".join(lines) + "\n")
+
+
+def _settings(info: PolicyInfo, jobs: Sequence[Job], seed: int, versions: Versions) -> dict[str, Any]:
+    return {
+        "policy": {"name": info.name, "revision": info.revision, "settings": info.settings},
+        "rollouts": [_named(job) for job in jobs],
+        "visual_noise": next((job.visual_noise for job in jobs if job.visual_probe is VisualProbe.V4), None),
+        "tasks_versions": sorted({job.instance.tasks_version for job in jobs}),
+        "seed": seed,
+        "schema_version": ROLLOUT_SCHEMA_VERSION,
+        "versions": {name: getattr(versions, name) for name in versions.__slots__},
+    }
+
+
+def _named(job: Job) -> str:
+    """A rollout within a run, by which an earlier call is recognised."""
+    name = f"{job.instance.instance_id}/init{job.init_state}"
+    return name if job.visual_probe is VisualProbe.V0 else f"{name}/{job.visual_probe}"
+
+
+def _claim(work: Path, settings: dict[str, Any]) -> None:
+    """Begin a run in a folder, or recognise it as the same run begun before."""
+    file = work / SETTINGS_FILE
+    text = json.dumps(settings, indent=1, sort_keys=True)
+    try:
+        if file.exists():
+            differing = [*_differing(json.loads(file.read_text(encoding="utf-8")), json.loads(text))]
+            if differing:
+                raise InvalidInputError(
+                    f"{work}: holds an unfinished run with other {', '.join(differing)}; "
+                    "continue it with the same settings, or remove the folder"
+                )
+            return
+        (work / SHARDS).mkdir(parents=True, exist_ok=True)
+        write_whole(file, text)
+    except OSError as error:
+        raise InvalidInputError(f"{work.parent}: cannot be written ({error.strerror})") from error
+
+
+def _differing(before: Any, now: Any, name: str = "") -> Iterator[str]:
+    """The settings in which two runs differ, with their values where these are short."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in sorted(before.keys() | now.keys()):
+            yield from _differing(before.get(key), now.get(key), f"{name}.{key}" if name else key)
+    elif before != now:
+        yield name if isinstance(before, list) else f"{name} ({before} there, {now} here)"

@@ -1,0 +1,1 @@
+"""Scores: the measured pairs with their tables, as a file, as text, and of two policies compared."""

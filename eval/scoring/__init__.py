@@ -1,0 +1,1 @@
+"""From recordings to measured pairs: pairing, measures, one row a pair."""

@@ -1,0 +1,79 @@
+"""What is left of a part of the rollouts once it is measured: small enough to keep, and to send between machines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from ..analyses.noise_floor import pair_repeats
+from ..analyses.supplementary import OTHER_THING_FEATURES, with_supplementary
+from ..recordings.defects import Defect
+from ..recordings.reading import SCORED_FEATURES, read_folders
+from ..recordings.rollout_set import RolloutSet
+from .pair_table import score_pairs
+from .pairs import Refusal, pair_rollouts
+from .provenance import RECORDED_FIELDS
+from .rollout_table import MOTION_FEATURES, trajectory_table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PartScores:
+    """The measures of some policies' rollouts.
+
+    Attributes:
+        pairs: One row a pair, with ``PAIR_COLUMNS`` and, where asked for, ``SUPPLEMENTARY_COLUMNS``.
+        repeats: Likewise for pairs of repeated reference rollouts.
+        trajectories: One row a rollout, with ``TRAJECTORY_COLUMNS``; None where not asked for.
+        refusals: Conflict rollouts that could not be scored.
+        left_out: Defects for which episodes were left out.
+        unused_references: Reference rollouts in no pair.
+        digests: One of each rollout, over the features that every scoring reads.
+        episodes: ``rollout_id``, ``arm``, ``scene_sha256`` and ``RECORDED_FIELDS`` of each rollout.
+    """
+
+    pairs: pa.Table
+    repeats: pa.Table
+    trajectories: pa.Table | None
+    refusals: tuple[Refusal, ...]
+    left_out: tuple[Defect, ...]
+    unused_references: int
+    digests: tuple[bytes, ...]
+    episodes: pa.Table
+
+
+def score_folders(folders: Sequence[Path], *, supplementary: bool, partial: bool) -> PartScores:
+    """Read the data sets in these folders and measure their pairs.
+
+    Args:
+        folders: One group of ``folders_by_policy``.
+        supplementary: Whether to take the supplementary and behaviour metrics too.
+        partial: Whether to leave defective episodes out instead of raising.
+
+    Raises:
+        DatasetError: As for ``read_rollouts``.
+    """
+    optional = (*MOTION_FEATURES, *OTHER_THING_FEATURES) if supplementary else ()
+    rollouts = read_folders(folders, SCORED_FEATURES, optional=optional, partial=partial)
+    return score_part(rollouts, supplementary=supplementary)
+
+
+def score_part(rollouts: RolloutSet, *, supplementary: bool) -> PartScores:
+    """Measure the pairs of rollouts in memory; see ``score_folders``."""
+    pairing, repeated = pair_rollouts(rollouts), pair_repeats(rollouts)
+    pairs, repeats = score_pairs(rollouts, pairing), score_pairs(rollouts, repeated)
+    if supplementary:
+        pairs = with_supplementary(pairs, rollouts, pairing)
+        repeats = with_supplementary(repeats, rollouts, repeated)
+    return PartScores(
+        pairs=pairs,
+        repeats=repeats,
+        trajectories=trajectory_table(rollouts) if supplementary else None,
+        refusals=pairing.refusals,
+        left_out=rollouts.left_out,
+        unused_references=pairing.unused_references,
+        digests=tuple(rollouts.digests(SCORED_FEATURES)),
+        episodes=rollouts.episodes.select(["rollout_id", "arm", "scene_sha256", *RECORDED_FIELDS]),
+    )

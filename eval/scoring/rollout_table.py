@@ -1,0 +1,67 @@
+"""One row a rollout: whose it is, whether it succeeded, and its behaviour metrics."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..analyses.groups import PROBES
+from ..measures.behaviour import BEHAVIOUR_METRICS, Jerk, duration_s, gripper_movement_m, jerk, path_length
+from ..recordings.rollout_set import RolloutSet
+from .pair_table import policy_labels
+
+FloatArray = npt.NDArray[np.float64]
+
+JOINTS, FINGERS = "observation.joint_pos_rad", "observation.gripper_pos_m"
+
+MOTION_FEATURES = (JOINTS, FINGERS)
+"""Frame features that only supplementary and behaviour metrics need; without one, what needs it is NaN."""
+
+TRAJECTORY_COLUMNS: dict[str, pa.DataType] = {
+    **{name: pa.string() for name in ("rollout_id", "policy", "prompt", "arm", "suite", "base_task")},
+    **{name: pa.string() for name in ("family", "level", *PROBES)},
+    "init_state": pa.int64(),
+    "seed": pa.int64(),
+    "success": pa.bool_(),
+    **{metric.name: pa.float64() for metric in BEHAVIOUR_METRICS},
+}
+
+
+def trajectory_table(rollouts: RolloutSet) -> pa.Table:
+    """The behaviour metrics of every rollout that the policy did not break off.
+
+    Args:
+        rollouts: Read with ``MOTION_FEATURES`` where recorded.
+
+    Returns:
+        Rows with ``TRAJECTORY_COLUMNS``; ``family`` and ``level`` are null for reference rollouts.
+    """
+    offsets = rollouts.offsets
+    cartesian = jerk(rollouts.feature("observation.eef_pos_m"), offsets)
+    nothing: FloatArray = np.full(len(rollouts), np.nan)
+    joint = Jerk(mean=nothing, p95=nothing)
+    joint_path, fingers = nothing, nothing
+    if JOINTS in rollouts.frames:
+        joint = jerk(rollouts.feature(JOINTS), offsets)
+        joint_path = path_length(rollouts.feature(JOINTS), offsets)
+    if FINGERS in rollouts.frames:
+        fingers = gripper_movement_m(rollouts.feature(FINGERS), offsets)
+    columns = {
+        "policy": policy_labels(rollouts.episodes),
+        "duration_s": duration_s(offsets),
+        "gripper_movement_m": fingers,
+        "mean_cartesian_jerk_m_s3": cartesian.mean,
+        "p95_cartesian_jerk_m_s3": cartesian.p95,
+        "mean_joint_jerk_rad_s3": joint.mean,
+        "p95_joint_jerk_rad_s3": joint.p95,
+        "cartesian_path_m": path_length(rollouts.feature("observation.eef_pos_m"), offsets),
+        "joint_path_rad": joint_path,
+    }
+    arrays = [
+        pa.array(columns[name], kind) if name in columns else rollouts.episodes[name].cast(kind).combine_chunks()
+        for name, kind in TRAJECTORY_COLUMNS.items()
+    ]
+    table = pa.table(arrays, schema=pa.schema(list(TRAJECTORY_COLUMNS.items())))
+    return table.filter(pc.not_equal(rollouts.episodes["end"], "policy_error"))

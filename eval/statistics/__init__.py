@@ -1,0 +1,1 @@
+"""Ratios, intervals and tests over base tasks."""

@@ -1,0 +1,1 @@
+"""Results for the leaderboard: made, checked, verified, published."""

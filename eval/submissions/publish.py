@@ -1,0 +1,122 @@
+"""What may be published as a release, and with which card: tasks, rollouts or leaderboard results.
+
+Each is read whole and checked before anything is sent, so that what a tag names can be loaded.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+from ...builders.hub_release import Release, plan_release
+from ...builders.rollouts.schema import ADDED_FEATURES, FRAME_FEATURES
+from ...builders.tasks_dataset.dataset import CONFIGS, PROBES, has_probes, load_tasks
+from ...toolkit.errors import DatasetError, InvalidInputError
+from ..recordings.reading import read_rollouts
+from ..recordings.video_files import RENDERED
+from ..scores.scores import score
+from ..scores.text_tables import markdown, quoted, text_table
+from ..scoring.provenance import Provenance
+
+LEROBOT_TAG = "v3.0"
+"""Tag by which LeRobot finds a data set of its format; it goes with the newest version."""
+
+
+def plan_publication(folder: Path, *, repo_id: str, version: str) -> Release:
+    """Check a data set and say what its release would consist of; nothing is sent.
+
+    Args:
+        folder: A task release, one data set of rollouts, or a folder with leaderboard results.
+        repo_id: ``OWNER/NAME`` on the Hub.
+        version: Such as ``1.0.0``; a task release must be of that version itself.
+
+    Raises:
+        DatasetError: It is none of these, or damaged.
+        InvalidInputError: Name or version cannot be used.
+    """
+    tags: tuple[str, ...] = ()
+    if (folder / "instances").is_dir():
+        card = _tasks_card(folder, version)
+    elif (folder / "meta" / "info.json").is_file():
+        card, tags = _rollouts_card(folder, repo_id, version), (LEROBOT_TAG,)
+    elif (folder / "results").is_dir():
+        card = _results_card(folder, repo_id, version)
+    else:
+        raise DatasetError(
+            f"{folder}: neither a task release (instances/), nor rollouts (meta/info.json), nor results (results/)"
+        )
+    note = _template("release_note.md").format(repo_id=repo_id, version=version)
+    return plan_release(folder, repo_id=repo_id, version=version, card=card + note, moving_tags=tags)
+
+
+def _tasks_card(folder: Path, version: str) -> str:
+    """A release has the version of its probes, which came last; its cases keep that of the release they came with."""
+    configs = (*CONFIGS, PROBES) if has_probes(folder) else CONFIGS
+    newest = (PROBES,) if PROBES in configs else CONFIGS
+    for config in configs:
+        versions = set(load_tasks(config, folder)["tasks_version"])
+        if len(versions) != 1 or (config in newest and versions != {version}):
+            raise InvalidInputError(
+                f"{folder}: {config} are tasks {', '.join(sorted(versions))}, not --version {version}: give the "
+                "version that they were built as"
+            )
+    card = folder / "README.md"
+    if not card.is_file():
+        raise DatasetError(f"{card}: is missing; build the tasks again with  conflictvla tasks build")
+    try:
+        return card.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise DatasetError(f"{card}: is not UTF-8; build the tasks again with  conflictvla tasks build") from error
+
+
+def _rollouts_card(folder: Path, repo_id: str, version: str) -> str:
+    needed = [name for name in FRAME_FEATURES if name not in ADDED_FEATURES]  # of whichever schema it is
+    read_rollouts(folder, needed, optional=list(ADDED_FEATURES))
+    scores = score(folder)
+    provenance = scores.provenance
+    prompts = sorted(set(scores.table("overall")["prompt"].to_pylist()))
+    return _template("rollouts_card.md").format(
+        repo_id=repo_id,
+        version=version,
+        policy=" and ".join(_recorded(provenance)["policy_name"]),
+        rollouts=f"{provenance.rollouts:,}",
+        conflicts=f"{provenance.conflicts:,}",
+        references=f"{provenance.references:,}",
+        pairs=f"{scores.pairs.num_rows:,}",
+        videos=_videos_said(folder),
+        prompt=" and ".join(prompts) or "no pairs",
+        scores=markdown(text_table(scores, "overall")),
+        recorded="\n".join(
+            ["| field | values |", "| --- | --- |"]
+            + [f"| `{name}` | {', '.join(map(quoted, values))} |" for name, values in _recorded(provenance).items()]
+        ),
+    )
+
+
+def _videos_said(folder: Path) -> str:
+    """What the card says of videos."""
+    rendered = len([*(folder / RENDERED).glob("*.mp4")])
+    if rendered == 0:
+        return "`conflictvla render` makes videos of them."
+    return f"`{RENDERED}` holds videos of {rendered} of them, and `conflictvla render` makes the others."
+
+
+def _results_card(folder: Path, repo_id: str, version: str) -> str:
+    from .results import read_results
+
+    entries = read_results(folder)
+    lines = ["| policy | revision | rollouts |", "| --- | --- | --- |"]
+    for entry in entries:
+        result = entry.result
+        lines.append(f"| {quoted(result.policy_name)} | {quoted(result.policy_revision)} | {quoted(result.repo_id)} |")
+    return _template("results_card.md").format(
+        repo_id=repo_id, version=version, count=len(entries), entries="\n".join(lines)
+    )
+
+
+def _recorded(provenance: Provenance) -> dict[str, tuple[str, ...]]:
+    return {recorded.field: recorded.values for recorded in provenance.recorded}
+
+
+def _template(name: str) -> str:
+    return resources.files("conflictvla.dataset_cards").joinpath(name).read_text(encoding="utf-8")

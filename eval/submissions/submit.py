@@ -1,0 +1,170 @@
+"""Submissions to the leaderboard: checked here first, shown as a reviewer sees them, then opened as a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...builders.hub_release import hub_refusals
+from ...toolkit.errors import InvalidInputError
+from ...toolkit.records import Instance
+from ..recordings.reading import find_dataset, read_rollouts
+from ..recordings.sources import HUB, hub_address, local_folder
+from ..rollouts.replay import COMPARED, REPLAYED
+from ..scores.scores import Scores, score_rollouts
+from ..scores.text_tables import markdown, quoted, text_table
+from .limits import check_folder, check_listing
+from .record_checks import Finding, check_rollouts, expected_pairs
+from .results import RESULTS_FOLDER, Result, result_of
+from .trial_reading import try_reading
+
+LEADERBOARD = "conflictvla/results"
+"""Data set on the Hub that the leaderboard shows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where submitted rollouts are.
+
+    Attributes:
+        folder: On this machine.
+        repo_id: On the Hub; empty where they are only here.
+        commit: Likewise.
+    """
+
+    folder: Path
+    repo_id: str
+    commit: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """A checked submission.
+
+    Attributes:
+        source: Where its rollouts are.
+        findings: What is wrong; only a submission without any can be opened as a pull request.
+        scores: Computed from the trajectories.
+        result: Its results file.
+    """
+
+    source: Source
+    findings: tuple[Finding, ...]
+    scores: Scores
+    result: Result
+
+
+def open_source(address: str | Path) -> Source:
+    """Fetch rollouts and hold them against the limits; on the Hub their listing first, before anything is fetched.
+
+    Args:
+        address: A folder with one data set, or ``hf://OWNER/NAME@REVISION``.
+
+    Raises:
+        DatasetError: They exceed the limits, cannot be fetched, or end the process that reads them.
+        InvalidInputError: The address cannot be used.
+        HubError: The Hub refused.
+    """
+    if not str(address).startswith(HUB):
+        dataset = find_dataset(address)
+        check_folder(dataset)
+        try_reading(sorted(dataset.rglob("*.parquet")))
+        return Source(folder=dataset, repo_id="", commit="")
+    repo_id, revision = hub_address(str(address))
+    with hub_refusals(repo_id):
+        from huggingface_hub import HfApi, RepoFile
+
+        api = HfApi()
+        commit = str(api.dataset_info(repo_id, revision=revision).sha)
+        entries = api.list_repo_tree(repo_id, repo_type="dataset", revision=commit, recursive=True)
+        files = [(entry.path, entry.size) for entry in entries if isinstance(entry, RepoFile)]
+    check_listing(f"hf://{repo_id}", files)
+    folder = find_dataset(local_folder(f"{HUB}{repo_id}@{commit}"))
+    check_folder(folder)
+    try_reading(sorted(folder.rglob("*.parquet")))
+    return Source(folder=folder, repo_id=repo_id, commit=commit)
+
+
+def check_submission(source: Source, instances: Sequence[Instance], *, kind: str = "policy") -> Submission:
+    """Check and score submitted rollouts, without a simulator.
+
+    Args:
+        source: Where they are.
+        instances: The task release, references and conflicts.
+        kind: One of ``results.KINDS``.
+
+    Raises:
+        DatasetError: The data set is damaged.
+        InvalidInputError: It holds several policies.
+    """
+    rollouts = read_rollouts(source.folder, REPLAYED, optional=COMPARED)
+    scores = score_rollouts([rollouts])
+    expected = expected_pairs(rollouts, instances)
+    result = result_of(scores, expected=expected, repo_id=source.repo_id, commit=source.commit, kind=kind)
+    return Submission(source=source, findings=check_rollouts(rollouts, instances), scores=scores, result=result)
+
+
+def review_page(submission: Submission) -> str:
+    """What a reviewer sees, as markdown: whose it is, what it covers, its scores and what is wrong.
+
+    Words from the submission stand in code spans, so that none of them is taken for markup or a mention.
+    """
+    result = submission.result
+    covered = [
+        f"{prompt}: {row.n if (row := result.row(prompt)) else 0:,} of {pairs:,} pairs"
+        for prompt, pairs in result.expected.items()
+        if pairs
+    ]
+    where = f"{result.repo_id} at {result.commit}" if result.repo_id else "only on this machine"
+    facts = {
+        "policy": quoted(result.policy_name),
+        "revision": quoted(result.policy_revision),
+        "kind": result.kind,
+        "rollouts": f"{result.rollouts:,}, {quoted(where)}",
+        "content": quoted(result.rollouts_sha256),
+        "covers": f"{', '.join(covered)}; initial states {', '.join(map(str, result.init_states))}; "
+        f"seeds {', '.join(map(str, result.seeds))}",
+        "versions": f"protocol {quoted(result.protocol_version)}, tasks {quoted(result.tasks_version)}, "
+        f"MuJoCo {quoted(result.mujoco_version)}",
+    }
+    lines = [f"# Results of {quoted(result.policy_name)}", ""]
+    lines += [f"- {name}: {value}" for name, value in facts.items()]
+    lines += ["", markdown(text_table(submission.scores, "overall")), "## Checks", ""]
+    lines += [f"- **{found.check}**: {quoted(found.message, 1000)}" for found in submission.findings]
+    lines += [] if submission.findings else ["Complete, paired and as the task release has it."]
+    return "\n".join(lines) + "\n"
+
+
+def open_pull_request(submission: Submission, leaderboard: str = LEADERBOARD) -> str:
+    """Open a pull request that adds the results file to the leaderboard; returns its address.
+
+    Raises:
+        InvalidInputError: Something is wrong with the submission, its rollouts are not on the Hub, or these very
+            results are there already.
+        HubError: The Hub refused.
+    """
+    from huggingface_hub import CommitOperationAdd, HfApi
+
+    if submission.findings:
+        raise InvalidInputError(f"{len(submission.findings)} checks object, the first: {submission.findings[0]}")
+    if not submission.source.repo_id:
+        raise InvalidInputError(
+            f"{submission.source.folder}: reviewers need the rollouts on the Hub: conflictvla publish  them, then "
+            "submit hf://OWNER/NAME@VERSION"
+        )
+    result = submission.result
+    path = f"{RESULTS_FOLDER}/{result.file_name}"
+    with hub_refusals(leaderboard):
+        api = HfApi()
+        if api.file_exists(leaderboard, path, repo_type="dataset"):
+            raise InvalidInputError(f"{leaderboard}: has {path} already: these rollouts were submitted before")
+        commit = api.create_commit(
+            leaderboard,
+            [CommitOperationAdd(path, result.to_json().encode())],
+            commit_message=f"Add results of {result.policy_name[:60]}",
+            commit_description=review_page(submission),
+            repo_type="dataset",
+            create_pr=True,
+        )
+    return str(commit.pr_url)

@@ -1,0 +1,162 @@
+"""Verification by replay: is a submission what it says it is, as far as anyone can tell without its policy?
+
+Scores are computed anew from the trajectories; every rollout is held against the task release, the scenes and the
+others; and a random sample is executed again in the simulator, action by action, where everything must agree.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ...builders.rollouts.schema import SIM_STATES
+from ...toolkit.errors import InvalidInputError
+from ...toolkit.records import Instance
+from ...toolkit.simulation.scene_pool import ScenePool
+from ..recordings.reading import find_dataset, read_rollouts
+from ..rollouts.replay import COMPARED, REPLAYED, drawn, replay_rows
+from ..rollouts.versions import installed_versions
+from ..scores.scores import Scores, score_rollouts
+from .record_checks import Finding, check_rollouts, expected_pairs, finding
+from .results import RESULTS_VERSION, Result, Verification, result_of
+from .state_checks import check_states
+
+SCORE_TOLERANCE = 1e-6
+"""Figures of a results file agree with those computed here but for rounding."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerificationReport:
+    """What verification showed.
+
+    Attributes:
+        findings: What is wrong; empty for a submission that passes.
+        scores: Computed from the trajectories.
+        result: The results file that they give.
+        rollouts: Rollouts in the submission.
+        replayed: Rollouts that were executed again.
+        seed: Seed of their draw.
+        states_checked: Whether the simulator's states were recorded, so that every outcome could be looked at.
+    """
+
+    findings: tuple[Finding, ...]
+    scores: Scores
+    result: Result
+    rollouts: int
+    replayed: int
+    seed: int
+    states_checked: bool
+
+    @property
+    def missed_one_forged(self) -> float:
+        """Chance that a single forged rollout, well enough made to pass everything else, was not in the sample."""
+        return 1.0 - self.replayed / self.rollouts
+
+
+def verify_submission(
+    folder: Path,
+    instances: Sequence[Instance],
+    *,
+    sample: int,
+    seed: int,
+    wanted: Sequence[Instance] | None = None,
+    claimed: Result | None = None,
+    address: tuple[str, str] = ("", ""),
+    tolerance: float = 0.0,
+    scenes: ScenePool | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> VerificationReport:
+    """Verify the rollouts of one policy.
+
+    Args:
+        folder: Its data set.
+        instances: The task release, references and conflicts.
+        sample: How many rollouts to execute again.
+        seed: Seed of the draw; choose it when the submission can no longer be changed.
+        wanted: What of the release must be there; by default all of it.
+        claimed: The results file that was submitted with them.
+        address: Data set and commit on the Hub that the folder is a copy of.
+        tolerance: Largest difference in a replayed position, in m and rad; see ``replay_rollouts``.
+        scenes: Warm scenes to use.
+        progress: Told what was just done.
+
+    Raises:
+        DatasetError: The data set is damaged, or several.
+        InvalidInputError: The sample is not positive, or the rollouts are of several policies.
+    """
+    if sample < 1:
+        raise InvalidInputError(f"--sample {sample}: at least 1 is needed")
+    dataset = find_dataset(folder)
+    rollouts = read_rollouts(dataset, REPLAYED, optional=COMPARED)
+    pool = scenes or ScenePool()
+    scores = score_rollouts([rollouts])
+    findings = [
+        *check_rollouts(rollouts, instances if wanted is None else wanted),
+        *check_states(dataset, rollouts, pool, tolerance=tolerance, progress=progress),
+    ]
+    rows = drawn(len(rollouts), sample, seed)
+    checks = replay_rows(dataset, rollouts, rows, tolerance=tolerance, scenes=pool, progress=progress)
+    differing = [f"{check.rollout_id} ({check.difference})" for check in checks.values() if check.difference]
+    findings += finding("replay", "executed again, these differ from what was recorded", differing)
+    expected = expected_pairs(rollouts, instances)
+    kind = "policy" if claimed is None else claimed.kind
+    result = result_of(scores, expected=expected, repo_id=address[0], commit=address[1], kind=kind)
+    if claimed is not None:
+        findings += _claims(claimed, result)
+    return VerificationReport(
+        findings=tuple(findings),
+        scores=scores,
+        result=result,
+        rollouts=len(rollouts),
+        replayed=len(rows),
+        seed=seed,
+        states_checked=(dataset / SIM_STATES).is_dir(),
+    )
+
+
+def _claims(claimed: Result, found: Result) -> list[Finding]:
+    """Where a results file does not say what the trajectories give."""
+    wrong = [
+        name
+        for name in Result.__dataclass_fields__
+        if name != "rows" and getattr(claimed, name) != getattr(found, name)
+    ]
+    said = {(row.prompt, row.family, row.level): row for row in claimed.rows}
+    gives = {(row.prompt, row.family, row.level): row for row in found.rows}
+    for key in sorted(said.keys() | gives.keys()):
+        if key not in said or key not in gives or said[key].n != gives[key].n:
+            wrong.append(f"pairs of {' '.join(key)}")
+            continue
+        for measure, values in gives[key].measures.items():
+            if not np.allclose(
+                astuple(values), astuple(said[key].measures[measure]), 0, SCORE_TOLERANCE, equal_nan=True
+            ):
+                wrong.append(f"{measure} of {' '.join(key)}")
+    return list(finding("scores", "the results file does not say what the trajectories give", wrong))
+
+
+def verification_of(report: VerificationReport, results_file: Path | None) -> Verification:
+    """The verification file of a report; the leaderboard shows a mark only where it found nothing wrong.
+
+    Args:
+        report: What was found.
+        results_file: The results file that was verified.
+
+    Raises:
+        InvalidInputError: There is none, so that nothing would say which result was verified.
+    """
+    if results_file is None:
+        raise InvalidInputError("--out writes the verification of a results file: give it with --result")
+    return Verification(
+        results_version=RESULTS_VERSION,
+        result_sha256=hashlib.sha256(results_file.read_bytes()).hexdigest(),
+        rollouts_sha256=report.result.rollouts_sha256,
+        replayed=report.replayed,
+        seed=report.seed,
+        mujoco_version=installed_versions().mujoco,
+        problems=len(report.findings),
+    )

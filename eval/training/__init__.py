@@ -1,0 +1,1 @@
+"""How the learned example is trained: demonstrations, training, recipe."""

@@ -1,0 +1,118 @@
+"""The probe passes a policy that honours every convention, and names each fault of those broken on purpose."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from conflictvla.eval.policies.interface import Policy
+from conflictvla.eval.preflight import checks as probe
+from conflictvla.eval.preflight.checks import CHECKS, DEFAULT_TASK, probe_policy
+from conflictvla.toolkit.errors import InvalidInputError, NotFoundError
+from conflictvla.toolkit.libero.base_tasks import base_task
+from conflictvla.toolkit.simulation.pictures.rendering import camera_of
+from conflictvla.toolkit.simulation.scene import Scene
+
+from ..in_process import conflictvla
+from . import faulty_policies as policies
+
+STEPS = 12
+
+
+@pytest.fixture(scope="module")
+def scene() -> Scene:
+    found = Scene(base_task(*DEFAULT_TASK.split("/")))
+    found.reset(0)
+    try:
+        camera_of(found, policies.SIZE)
+    except InvalidInputError as error:
+        pytest.skip(str(error))
+    return found
+
+
+def test_a_sound_policy_passes_every_check(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "FULL_DAYS", math.inf)  # pictures alone take longer where a machine is busy
+    findings = {finding.check: finding for finding in probe_policy(policies.Sound(), scene=scene, steps=STEPS)}
+    assert list(findings) == list(CHECKS)
+    assert len(CHECKS) == 10
+    assert {name: finding.verdict for name, finding in findings.items()} == dict.fromkeys(CHECKS, "pass")
+
+
+FAULTS = [
+    (policies.UnevenChunks, "chunk length", "warn", "fix it with ?replan_steps=N"),
+    (policies.Unnormalised, "action range", "fail", "give actions in its units"),
+    (policies.GripperFlipped, "gripper sign", "fail", "?gripper=flip"),
+    (policies.Deaf, "prompt", "fail", "pass episode.instruction on"),
+    (policies.ShortOfHearing, "long prompt", "fail", "raise the tokenizer's maximal length"),
+    (policies.Blind, "pictures", "fail", "do they reach the model"),
+    (policies.Mirrored, "picture turn", "fail", "?images=rotated"),
+    (policies.ShortRotations, "state layout", "fail", "?axis_angle=shortest"),
+    (policies.Unseeded, "determinism", "warn", "seed the model in reset"),
+    (policies.Remembers, "determinism", "fail", "clear queues and histories in reset"),
+    (policies.Slow, "latency", "warn", "or longer chunks"),
+]
+
+MORE_FAULTS = [
+    (policies.EndlessChunks, "chunk length", "warn", "cut it with ?replan_steps=N"),
+    (policies.Metres, "action range", "fail", "are these metres and radians?"),
+    (policies.GripperOpenHigh, "gripper sign", "fail", "?gripper=open_high"),
+    (policies.UpsideDown, "picture turn", "fail", "?images=rotated"),
+]
+
+
+def _steps(policy: type[Policy]) -> int:
+    return 3 if policy is policies.Slow else STEPS
+
+
+@pytest.mark.parametrize(("policy", "check", "verdict", "advice"), FAULTS)
+def test_each_fault_is_named(policy: type[Policy], check: str, verdict: str, advice: str, scene: Scene) -> None:
+    (finding,) = probe_policy(policy(), scene=scene, steps=_steps(policy), checks=[check])
+    assert finding.verdict == verdict, finding
+    assert advice in finding.advice
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("policy", "check", "verdict", "advice"), [*FAULTS, *MORE_FAULTS])
+def test_each_fault_is_named_and_nothing_else_fails(
+    policy: type[Policy], check: str, verdict: str, advice: str, scene: Scene
+) -> None:
+    findings = {finding.check: finding for finding in probe_policy(policy(), scene=scene, steps=_steps(policy))}
+    assert findings[check].verdict == verdict, findings[check]
+    assert advice in findings[check].advice
+    others = {name for name, finding in findings.items() if finding.verdict == "fail"} - {check}
+    assert not others, [findings[name] for name in others]
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [
+        (policies.Raises, "act raised KeyError: 'observation.images.image2'"),
+        (policies.NarrowActions, "actions have shape (4, 6); LIBERO's are (n, 7) with n >= 1"),
+    ],
+)
+def test_a_policy_that_gives_no_actions_is_told_so_alone(policy: type[Policy], said: str, scene: Scene) -> None:
+    (finding,) = probe_policy(policy(), scene=scene, steps=STEPS)
+    assert (finding.check, finding.verdict, finding.detail) == ("answers", "fail", said)
+
+
+def test_a_wrong_task_or_number_of_steps_is_refused(scene: Scene) -> None:
+    with pytest.raises(NotFoundError, match="no base task 'libero_goal/x'"):
+        probe_policy(policies.Sound(), task="libero_goal/x")
+    with pytest.raises(InvalidInputError, match="0 steps"):
+        probe_policy(policies.Sound(), scene=scene, steps=0)
+
+
+def test_the_command_says_what_was_found_and_exits_with_1_where_something_fails() -> None:
+    done = conflictvla("probe", "--policy", "persist", "--steps", "1", "--json")
+    findings = {found["check"]: found for found in json.loads(done.stdout)}
+    assert done.returncode == 1
+    assert findings["prompt"]["verdict"] == "fail"  # persist pursues the goal whatever is said
+    assert findings["pictures"]["verdict"] == "warn"
+    assert findings["chunk length"] == {
+        "check": "chunk length",
+        "verdict": "pass",
+        "detail": "1 actions a chunk",
+        "advice": "",
+    }

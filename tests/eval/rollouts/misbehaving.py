@@ -1,0 +1,79 @@
+"""Policies for tests of runs: each can be named as module:Class, as a user's own would be."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+
+from conflictvla.eval.policies.interface import Array, Episode, Observation, PolicyInfo
+
+
+class Drift:
+    """Moves a little, depending on the instruction and the seed."""
+
+    def __init__(self) -> None:
+        self.info = PolicyInfo(name="drift", revision="1")
+        self._action: Array = np.zeros((1, 7))
+
+    def reset(self, episode: Episode) -> None:
+        draw = np.random.default_rng([episode.seed, len(episode.instruction)])
+        self._action = draw.uniform(-0.2, 0.2, (1, 7))
+
+    def act(self, observation: Observation) -> Array:
+        return self._action
+
+
+class DiesOnce(Drift):
+    """Kills its own process at the 4th step of the second episode it is given, once per file."""
+
+    episodes = 0
+
+    def reset(self, episode: Episode) -> None:
+        super().reset(episode)
+        DiesOnce.episodes += 1
+
+    def act(self, observation: Observation) -> Array:
+        flag = Path(os.environ["CONFLICTVLA_TEST_FLAG"])
+        if DiesOnce.episodes == 2 and observation.step == 3 and not flag.exists():
+            flag.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().act(observation)
+
+
+class DiesAlways(Drift):
+    """Kills its own process whenever the instruction is not the reference's."""
+
+    def reset(self, episode: Episode) -> None:
+        if episode.instance.case_id is not None:
+            os.kill(os.getpid(), signal.SIGKILL)
+        super().reset(episode)
+
+
+class Sulks(Drift):
+    """Raises on conflicts, and only on conflicts."""
+
+    def act(self, observation: Observation) -> Array:
+        if self._conflict and observation.step == 2:
+            raise ValueError("I would rather not")
+        return super().act(observation)
+
+    def reset(self, episode: Episode) -> None:
+        super().reset(episode)
+        self._conflict = episode.instance.case_id is not None
+
+
+class Hangs(Drift):
+    """Never answers on conflicts."""
+
+    def reset(self, episode: Episode) -> None:
+        super().reset(episode)
+        self._conflict = episode.instance.case_id is not None
+
+    def act(self, observation: Observation) -> Array:
+        while self._conflict:
+            time.sleep(60.0)
+        return super().act(observation)

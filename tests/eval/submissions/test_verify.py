@@ -1,0 +1,422 @@
+"""Forged submissions: each kind is caught by the check that is named, or said to be beyond what anyone can check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from conflictvla.builders.rollouts.schema import FRAME_FEATURES, Rollout
+from conflictvla.eval.recordings.reading import read_rollouts
+from conflictvla.eval.rollouts.replay import OTHER_PROCESSORS_TOLERANCE, drawn, replay_rows
+from conflictvla.eval.scores.scores import score
+from conflictvla.eval.statistics.clusters import Interval
+from conflictvla.eval.submissions.record_checks import check_rollouts
+from conflictvla.eval.submissions.results import result_of
+from conflictvla.eval.submissions.state_checks import check_states
+from conflictvla.eval.submissions.verify import verify_submission
+from conflictvla.toolkit.errors import DatasetError, InvalidInputError
+from conflictvla.toolkit.probes.visual_settings import VisualSettings, draw_visual_settings, visual_settings_json
+from conflictvla.toolkit.prompts import prompt_sha256
+from conflictvla.toolkit.records import VisualProbe
+
+from .recorded import SCENES, honest, release, with_episode, write
+
+REFERENCE, FIRST, SECOND = 0, 1, 2
+HELD_STILL = 5
+
+Forge = Callable[[list[Rollout]], list[Rollout]]
+FORGERIES: dict[str, tuple[str, Forge]] = {}
+
+
+def forgery(check: str) -> Callable[[Forge], Forge]:
+    """Enter a forgery under the check that has to catch it."""
+
+    def enter(forge: Forge) -> Forge:
+        FORGERIES[forge.__name__] = check, forge
+        return forge
+
+    return enter
+
+
+def changed(rollouts: list[Rollout], row: int, **changes: object) -> list[Rollout]:
+    return [*rollouts[:row], with_episode(rollouts[row], **changes), *rollouts[row + 1 :]]
+
+
+def with_frames(rollout: Rollout, **frames: npt.NDArray[np.float32]) -> Rollout:
+    return replace(rollout, frames=rollout.frames | {name.replace("__", "."): v for name, v in frames.items()})
+
+
+def cut(rollout: Rollout, steps: int) -> Rollout:
+    frames = {name: values[:steps] for name, values in rollout.frames.items()}
+    return replace(rollout, frames=frames, sim_states=rollout.sim_states[: steps + 1])
+
+
+def relabelled(rollout: Rollout, like: Rollout) -> Rollout:
+    """The recording of one rollout under the name of another."""
+    own = ("success", "success_step", "end", "final_eef_pos_m", "final_target_pos_m")
+    return with_episode(
+        replace(like, frames=rollout.frames, sim_states=rollout.sim_states),
+        **{name: getattr(rollout.episode, name) for name in own},
+    )
+
+
+@forgery("copies")
+def a_failure_sold_as_a_success_of_equal_actions(r: list[Rollout]) -> list[Rollout]:
+    return changed(r, FIRST, success=False, success_step=None, end="horizon")
+
+
+@forgery("states")
+def a_failure_turned_into_a_success(r: list[Rollout]) -> list[Rollout]:
+    return changed(r, HELD_STILL, success=True, success_step=r[HELD_STILL].episode.horizon, end="success")
+
+
+@forgery("ends")
+def a_success_turned_into_a_failure(r: list[Rollout]) -> list[Rollout]:
+    return changed(r[:3], FIRST, success=False, success_step=None, end="horizon")
+
+
+@forgery("ends")
+def a_failure_cut_short(r: list[Rollout]) -> list[Rollout]:
+    return [*r[:HELD_STILL], cut(r[HELD_STILL], 100)]
+
+
+@forgery("reading")
+def a_failure_made_longer_than_the_horizon(r: list[Rollout]) -> list[Rollout]:
+    held = r[HELD_STILL]
+    frames = {name: np.concatenate([values, values[-5:]]) for name, values in held.frames.items()}
+    return [*r[:HELD_STILL], replace(held, frames=frames)]
+
+
+@forgery("ends")
+def a_success_claimed_before_the_end(r: list[Rollout]) -> list[Rollout]:
+    return changed(r, REFERENCE, success_step=(r[REFERENCE].episode.success_step or 0) - 5)
+
+
+@forgery("ends")
+def a_failure_excused_as_an_error_of_the_policy(r: list[Rollout]) -> list[Rollout]:
+    return changed(r, HELD_STILL, end="policy_error")
+
+
+@forgery("replay")
+def states_edited_with_their_frames(r: list[Rollout]) -> list[Rollout]:
+    """The recorded approach leaves out a detour: frames and simulator states of other steps, all real."""
+    rows = np.r_[0:20, 30:31, 21 : len(r[REFERENCE].frames["action"])]
+    frames = {n: v if n == "action" else v[rows] for n, v in r[REFERENCE].frames.items()}
+    states = r[REFERENCE].sim_states[np.r_[rows, -1]]
+    same = replace(r[REFERENCE], frames=frames, sim_states=states)
+    return [same, *(relabelled(same, other) for other in r[FIRST:3])]
+
+
+@forgery("states")
+def a_thing_pushed_a_little_each_step(r: list[Rollout]) -> list[Rollout]:
+    """No step is off by more than a tenth of what rounding can do, but all of them go the same way."""
+    held = r[HELD_STILL]
+    scene = SCENES.scene(held.episode.suite, held.episode.base_task)
+    slot = next(k for k, name in enumerate(held.episode.objects) if name not in held.episode.targets)
+    joint = scene.model.body_jntadr[scene.libero.obj_body_id[held.episode.objects[slot]]]
+    pushed_m = np.minimum(np.arange(len(held.sim_states)) * 2e-4, 0.05)
+    states = held.sim_states.copy()
+    states[:, 1 + scene.model.jnt_qposadr[joint]] += pushed_m
+    places = held.frames["observation.object_pos_m"].copy()
+    places[:, 3 * slot] += pushed_m[:-1].astype(np.float32)
+    final = np.array(held.episode.final_object_pos_m)
+    final[3 * slot] += pushed_m[-1]
+    moved = with_frames(replace(held, sim_states=states), observation__object_pos_m=places)
+    return [*r[:HELD_STILL], with_episode(moved, final_object_pos_m=tuple(final.tolist()))]
+
+
+@forgery("states")
+def positions_edited_in_the_frames(r: list[Rollout]) -> list[Rollout]:
+    eef = r[HELD_STILL].frames["observation.eef_pos_m"].copy()
+    eef[1:] -= 0.05
+    return [*r[:HELD_STILL], with_frames(r[HELD_STILL], observation__eef_pos_m=eef)]
+
+
+@forgery("states")
+def targets_moved_away_from_the_gripper(r: list[Rollout]) -> list[Rollout]:
+    targets = r[HELD_STILL].frames["observation.target_pos_m"].copy()
+    targets[5:, :3] += 0.2
+    return [*r[:HELD_STILL], with_frames(r[HELD_STILL], observation__target_pos_m=targets)]
+
+
+@forgery("states")
+def final_position_edited(r: list[Rollout]) -> list[Rollout]:
+    return changed(r, HELD_STILL, final_eef_pos_m=(0.0, 0.0, 1.0))
+
+
+@forgery("replay")
+def actions_scaled_down(r: list[Rollout]) -> list[Rollout]:
+    return [with_frames(x, action=x.frames["action"] * np.float32(0.5)) for x in r[:3]]
+
+
+@forgery("replay")
+def actions_invented(r: list[Rollout]) -> list[Rollout]:
+    rng = np.random.default_rng(0)
+    noise = rng.uniform(-0.2, 0.2, r[HELD_STILL].frames["action"].shape).astype(np.float32)
+    return [*r[:HELD_STILL], with_frames(r[HELD_STILL], action=noise)]
+
+
+@forgery("reading")
+def actions_beyond_what_is_executed(r: list[Rollout]) -> list[Rollout]:
+    return [with_frames(r[0], action=r[0].frames["action"] * np.float32(3.0)), *r[1:]]
+
+
+@forgery("copies")
+def a_rollout_copied_from_another_initial_state(r: list[Rollout]) -> list[Rollout]:
+    return [*r[:4], relabelled(r[FIRST], r[4]), r[HELD_STILL]]
+
+
+@forgery("starts")
+def a_rollout_from_another_initial_state_slightly_changed(r: list[Rollout]) -> list[Rollout]:
+    copy = relabelled(r[FIRST], r[4])
+    gripper = copy.frames["observation.gripper_pos_m"] + np.float32(1e-4)
+    return [*r[:4], with_frames(copy, observation__gripper_pos_m=gripper), r[HELD_STILL]]
+
+
+@forgery("names")
+def pairs_shuffled_between_initial_states(r: list[Rollout]) -> list[Rollout]:
+    return [r[0], with_episode(r[1], init_state=1), r[2], r[3], with_episode(r[4], init_state=0), r[5]]
+
+
+@forgery("tasks")
+def pairs_bent_to_another_reference(r: list[Rollout]) -> list[Rollout]:
+    return changed(r, FIRST, pair_id="libero_goal/open_the_middle_drawer_of_the_cabinet/reference/P0")
+
+
+@forgery("tasks")
+def instructions_swapped_between_cases(r: list[Rollout]) -> list[Rollout]:
+    said = [
+        {"instruction": x.episode.instruction, "prompt_text": x.episode.prompt_text,
+         "prompt_sha256": x.episode.prompt_sha256} for x in r[:3]
+    ]  # fmt: skip
+    return [r[0], with_episode(r[1], **said[2]), with_episode(r[2], **said[1]), *r[3:]]
+
+
+@forgery("tasks")
+def a_hint_added_to_the_prompt(r: list[Rollout]) -> list[Rollout]:
+    text = r[HELD_STILL].episode.prompt_text + " (this task cannot be done)"
+    return changed(r, HELD_STILL, prompt_text=text, prompt_sha256=prompt_sha256(text))
+
+
+@forgery("reading")
+def a_prompt_that_its_hash_does_not_fit(r: list[Rollout]) -> list[Rollout]:
+    return changed(r, HELD_STILL, prompt_text="stand still")
+
+
+@forgery("tasks")
+def an_easier_case_of_our_own(r: list[Rollout]) -> list[Rollout]:
+    mine = f"{r[FIRST].episode.case_id}-easy/P0"
+    name = f"half_refusing/{mine}/init0/seed0"
+    return [*r, with_episode(r[FIRST], instance_id=mine, rollout_id=name)]
+
+
+@forgery("tasks")
+def a_case_counted_under_another_family(r: list[Rollout]) -> list[Rollout]:
+    return changed(r, FIRST, family=r[SECOND].episode.family)
+
+
+@forgery("tasks")
+def targets_left_out(r: list[Rollout]) -> list[Rollout]:
+    return [with_episode(x, targets=()) for x in r]
+
+
+@forgery("complete")
+def failures_left_out(r: list[Rollout]) -> list[Rollout]:
+    return r[:HELD_STILL]
+
+
+@forgery("complete")
+def a_seed_picked_for_one_rollout(r: list[Rollout]) -> list[Rollout]:
+    name = r[HELD_STILL].episode.rollout_id.replace("seed0", "seed7")
+    return changed(r, HELD_STILL, seed=7, rollout_id=name)
+
+
+@forgery("complete")
+def the_better_of_two_initial_states(r: list[Rollout]) -> list[Rollout]:
+    return [r[0], r[1], r[3], r[HELD_STILL]]
+
+
+@forgery("reading")
+def an_episode_given_twice(r: list[Rollout]) -> list[Rollout]:
+    return [*r, r[HELD_STILL]]
+
+
+@forgery("complete")
+def an_episode_given_twice_under_two_names(r: list[Rollout]) -> list[Rollout]:
+    return [*r, with_episode(r[HELD_STILL], rollout_id="another")]
+
+
+@forgery("starts")
+def a_settled_state_that_fits_no_other(r: list[Rollout]) -> list[Rollout]:
+    return changed(r, FIRST, settled_state_sha256="0" * 64)
+
+
+@forgery("states")
+def settled_states_that_fit_each_other_but_not_the_scene(r: list[Rollout]) -> list[Rollout]:
+    return [with_episode(x, settled_state_sha256="0" * 64) for x in r[:3]]
+
+
+@forgery("states")
+def another_scene_throughout(r: list[Rollout]) -> list[Rollout]:
+    return [with_episode(x, scene_sha256="0" * 64) for x in r[:3]]
+
+
+@forgery("versions")
+def another_simulator(r: list[Rollout]) -> list[Rollout]:
+    return [with_episode(x, mujoco_version="3.3.0") for x in r]
+
+
+@forgery("provenance")
+def rollouts_of_two_revisions(r: list[Rollout]) -> list[Rollout]:
+    return [with_episode(x, policy_revision="better") if x.episode.init_state else x for x in r]
+
+
+@forgery("names")
+def a_revision_that_hides_what_follows(r: list[Rollout]) -> list[Rollout]:
+    return [with_episode(x, policy_revision="v1\u202e\x00") for x in r]
+
+
+@forgery("names")
+def settings_that_flood_the_page(r: list[Rollout]) -> list[Rollout]:
+    return [with_episode(x, policy_settings="x" * 10_000) for x in r]
+
+
+@forgery("states")
+def no_states_of_some_steps(r: list[Rollout]) -> list[Rollout]:
+    return [*r[:HELD_STILL], replace(r[HELD_STILL], sim_states=r[HELD_STILL].sim_states[::2])]
+
+
+def seen_under(r: list[Rollout], probe: VisualProbe, materials: Sequence[str] = ()) -> list[Rollout]:
+    """The rollouts as if run under a visual probe, in a scene with these materials."""
+    made = []
+    for rollout in r:
+        e = rollout.episode
+        visual = draw_visual_settings(
+            probe, materials, task_id=f"{e.suite}/{e.base_task}", init_state=e.init_state, seed=e.seed
+        )
+        name = f"{e.rollout_id}/{probe}"
+        said = visual_settings_json(visual)
+        made.append(with_episode(rollout, rollout_id=name, visual_probe=probe, visual_settings=said))
+    return made
+
+
+@forgery("pictures")
+def a_milder_light_than_was_drawn(r: list[Rollout]) -> list[Rollout]:
+    mild = visual_settings_json(VisualSettings(brightness=1.01))
+    return [with_episode(x, visual_settings=mild) for x in seen_under(r, VisualProbe.V1)]
+
+
+@forgery("pictures")
+def settings_that_are_no_settings(r: list[Rollout]) -> list[Rollout]:
+    return [with_episode(x, visual_settings="[]") for x in r]
+
+
+@forgery("states")
+def colours_of_nothing_that_is_there(r: list[Rollout]) -> list[Rollout]:
+    return seen_under(r, VisualProbe.V2, ["somewhere_else"])
+
+
+@forgery("complete")
+def one_rollout_under_a_probe_left_out(r: list[Rollout]) -> list[Rollout]:
+    return [*r, *seen_under(r, VisualProbe.V1)[:-1]]
+
+
+def caught(folder: Path, rollouts: Sequence[Rollout], tolerance: float = 0.0) -> set[str]:
+    """The checks that object, in the order in which they come: what the records tell, the states, the replay."""
+    write(folder, rollouts)
+    try:
+        read = read_rollouts(folder, tuple(FRAME_FEATURES))
+    except DatasetError:
+        return {"reading"}
+    found = {finding.check for finding in check_rollouts(read, release())}
+    found = found or {finding.check for finding in check_states(folder, read, SCENES, tolerance=tolerance)}
+    if found:
+        return found
+    rows = [0, len(read) - 1]
+    replayed = replay_rows(folder, read, rows, tolerance=tolerance, scenes=SCENES)
+    return {"replay"} if any(check.difference for check in replayed.values()) else set()
+
+
+HASHES_ONLY = {"settled_states_that_fit_each_other_but_not_the_scene"}
+"""With a tolerance a settled state is held against the scene itself, so a hash of it that is wrong does no harm."""
+
+
+@pytest.mark.parametrize("tolerance", [0.0, OTHER_PROCESSORS_TOLERANCE])
+@pytest.mark.parametrize("name", sorted(FORGERIES))
+def test_a_forgery_is_caught(tmp_path: Path, name: str, tolerance: float) -> None:
+    check, forge = FORGERIES[name]
+    forged = forge(list(honest()))
+    found = caught(tmp_path / "forged", forged, tolerance)
+    if tolerance > 0:
+        assert bool(found) == (name not in HASHES_ONLY)
+    else:
+        assert check in found
+
+
+def test_small_liberties_add_up_in_a_replay(tmp_path: Path) -> None:
+    folder = write(tmp_path / "forged", a_thing_pushed_a_little_each_step(list(honest())))
+    read = read_rollouts(folder, tuple(FRAME_FEATURES))
+    checks = replay_rows(folder, read, [HELD_STILL], tolerance=OTHER_PROCESSORS_TOLERANCE, scenes=SCENES)
+    assert "in all" in str(checks[HELD_STILL].difference)
+
+
+def test_an_honest_submission_passes_and_gives_its_scores(tmp_path: Path) -> None:
+    folder = write(tmp_path / "honest", honest())
+    report = verify_submission(folder, release(), sample=6, seed=1, scenes=SCENES)
+    assert report.findings == ()
+    assert (report.rollouts, report.replayed, report.missed_one_forged) == (6, 6, 0.0)
+    assert report.scores.to_json() == score(folder).to_json()
+    assert report.result.expected == {"P0": 4, "P1": 0}
+
+
+def test_results_that_the_trajectories_do_not_give_are_caught(tmp_path: Path) -> None:
+    folder = write(tmp_path / "honest", honest())
+    true = result_of(score(folder), expected={"P0": 4, "P1": 0})
+    row = true.rows[0]
+    flattering = replace(row, measures={**row.measures, "RGSR": Interval(value=0.0, low=0.0, high=0.0)})
+    lies = replace(true, rows=(flattering, *true.rows[1:]), rollouts=600)
+    report = verify_submission(folder, release(), sample=1, seed=0, claimed=lies, scenes=SCENES)
+    assert [str(finding) for finding in report.findings] == [
+        "scores: the results file does not say what the trajectories give: rollouts, RGSR of P0 all all"
+    ]
+
+
+NOT_CATCHABLE = {
+    "plain pictures shown in place of perturbed ones": lambda r: [*r, *seen_under(r, VisualProbe.V1)],
+    "the best of several complete runs": lambda r: [
+        with_episode(x, seed=9, rollout_id=x.episode.rollout_id.replace("seed0", "seed9")) for x in r
+    ],
+    "another policy's rollouts under this name": lambda r: [
+        with_episode(x, policy_name="vla", rollout_id=x.episode.rollout_id.replace("half_refusing", "vla")) for x in r
+    ],
+}
+
+
+@pytest.mark.parametrize("name", sorted(NOT_CATCHABLE))
+def test_what_no_replay_can_tell_passes(tmp_path: Path, name: str) -> None:
+    """Said in the guide for submissions: such rollouts are real, only the words about them are not."""
+    assert caught(tmp_path / "forged", NOT_CATCHABLE[name](list(honest()))) == set()
+
+
+def test_a_forged_rollout_outside_the_sample_passes_with_the_chance_that_is_told(tmp_path: Path) -> None:
+    forged = FORGERIES["actions_invented"][1](list(honest()))
+    folder = write(tmp_path / "forged", forged)
+    seed_of = {drawn(6, 1, seed) == [HELD_STILL]: seed for seed in range(20)}
+    for is_drawn, seed in seed_of.items():
+        report = verify_submission(folder, release(), sample=1, seed=seed, scenes=SCENES)
+        assert {finding.check for finding in report.findings} == ({"replay"} if is_drawn else set())
+        assert report.missed_one_forged == pytest.approx(5 / 6)
+
+
+def test_several_data_sets_or_no_sample_are_refused(tmp_path: Path) -> None:
+    write(tmp_path / "a", honest()[:3])
+    write(tmp_path / "b", honest()[3:])
+    with pytest.raises(DatasetError, match="holds 2 data sets"):
+        verify_submission(tmp_path, release(), sample=1, seed=0)
+    with pytest.raises(InvalidInputError, match="at least 1"):
+        verify_submission(tmp_path / "a", release(), sample=0, seed=0)

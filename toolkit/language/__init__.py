@@ -1,0 +1,1 @@
+"""Instructions: plans, the words for what is in the scenes, English from plans and plans from English."""

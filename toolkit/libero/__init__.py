@@ -1,0 +1,1 @@
+"""LIBERO: the installed package, its base tasks and suites in folders."""

@@ -1,0 +1,1 @@
+"""Probes: the same task in other words, or seen otherwise."""

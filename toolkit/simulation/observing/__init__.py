@@ -1,0 +1,1 @@
+"""What is measured in a scene: facts, targets, objects, contacts and forces."""

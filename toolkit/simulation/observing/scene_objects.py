@@ -1,0 +1,100 @@
+"""What stands in a scene: its movable objects and its fixtures, where the objects are, and what the gripper touches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..scene import Scene
+from ..stepping.controller import Array, Indices
+
+BOTH_FINGERS = 2
+"""What ``gripper_contact`` gives for a thing that both fingers touch."""
+
+LEFT, RIGHT, HAND = 1, 2, 4
+"""Parts of the gripper as bits: its two fingers, with their pads, and the rest."""
+
+GeomPairs = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Seen:
+    """What there is to be seen of T states beside themselves.
+
+    Attributes:
+        contacts: The pairs of geoms that touch in each, as in MuJoCo's ``data.contact.geom``, shape (n, 2).
+        body_pos_m: Where each of B bodies is, shape (T, B, 3).
+        body_quat_wxyz: How it is turned, shape (T, B, 4).
+    """
+
+    contacts: Sequence[GeomPairs]
+    body_pos_m: Array
+    body_quat_wxyz: Array
+
+
+class SceneThings:
+    """A scene's movable objects and fixtures, the table left out, in the order of its BDDL file.
+
+    Args:
+        scene: The scene.
+
+    Attributes:
+        objects: Names of the movable objects, such as ``plate_1``; M of them.
+        fixtures: Names of the fixtures, such as ``wooden_cabinet_1``; F of them.
+        goal: Those of both that the reference goal names: what is moved, what it is brought to, what is opened.
+        bodies: Numbers of the objects' bodies, shape (M,).
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        model, env = scene.model, scene.libero
+        self.objects = tuple(str(name) for name in env.objects_dict)
+        self.fixtures = tuple(str(name) for name in env.fixtures_dict if name in env.obj_body_id)
+        named = (*self.objects, *self.fixtures)
+        self.goal = tuple(name for name in named if _in_goal(name, scene.task.goal))
+        self.bodies: Indices = np.array([env.obj_body_id[name] for name in self.objects], np.intp)
+        # A thing is all that hangs on the same body of the world, a cabinet's drawers included.
+        thing_of_root = np.full(model.nbody, -1)
+        thing_of_root[model.body_rootid[[env.obj_body_id[name] for name in named]]] = np.arange(len(named))
+        self._thing: Indices = thing_of_root[model.body_rootid[model.geom_bodyid]]
+        self._part = gripper_parts(scene)
+
+    def gripper_contact(self, contacts: Sequence[GeomPairs]) -> npt.NDArray[np.int64]:
+        """What the gripper touches, at T moments.
+
+        Args:
+            contacts: At each moment the pairs of geoms in contact, as in MuJoCo's ``data.contact.geom``, shape (n, 2).
+
+        Returns:
+            For each object and then each fixture 0, 1 where the gripper touches it, 2 where both fingers do; shape
+            (T, M + F).
+        """
+        moment = np.repeat(np.arange(len(contacts)), [len(pairs) for pairs in contacts])
+        geoms = np.concatenate([*contacts, np.zeros((0, 2), np.int32)])
+        parts = np.zeros((len(contacts), len(self.objects) + len(self.fixtures)), np.int64)
+        for gripper, other in ((0, 1), (1, 0)):
+            part, thing = self._part[geoms[:, gripper]], self._thing[geoms[:, other]]
+            touching = (part > 0) & (thing >= 0)
+            np.bitwise_or.at(parts, (moment[touching], thing[touching]), part[touching])
+        return np.where(parts & (LEFT | RIGHT) == LEFT | RIGHT, BOTH_FINGERS, np.minimum(parts, 1))
+
+
+def _in_goal(name: str, goal: tuple[tuple[str, ...], ...]) -> bool:
+    """Whether a goal is about a thing, or about a region of it such as ``wooden_cabinet_1_top_region``."""
+    return any(said == name or said.startswith(name + "_") for predicate in goal for said in predicate[1:])
+
+
+def gripper_parts(scene: Scene) -> npt.NDArray[np.int64]:
+    """Which part of the gripper each geom is, 0 for none, shape (ngeom,)."""
+    gripper = scene.libero.robots[0].gripper
+    parts = np.zeros(scene.model.ngeom, np.int64)
+    for names, part in (
+        (gripper.contact_geoms, HAND),
+        (gripper.important_geoms["left_finger"], LEFT),
+        (gripper.important_geoms["right_finger"], RIGHT),
+    ):
+        for name in names:
+            parts[scene.model.geom(name).id] = part
+    return parts

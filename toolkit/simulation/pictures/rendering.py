@@ -1,0 +1,105 @@
+"""Pictures of a scene, made only when somebody asks: they cost far more than a control step.
+
+The pictures are LIBERO's own to the last bit (a test compares them), but upright: LIBERO hands them out upside down,
+which has its users turn them by 180 degrees, or forget to.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Any
+
+import mujoco
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import InvalidInputError, NotFoundError, choices
+from ...probes.visual_settings import VisualSettings
+from ..scene import Scene
+from .appearance import perturb_drawing
+from .photometry import add_noise, adjust_light
+
+Image = npt.NDArray[np.uint8]
+
+CAMERAS = ("agentview", "robot0_eye_in_hand")
+"""The two views that LIBERO policies get: of the table, and from the wrist."""
+
+BACKENDS = ("egl", "osmesa")
+"""Headless GL backends, the first that works is used where ``MUJOCO_GL`` names none."""
+
+COLLISION_GROUP = 0
+"""Geoms that collide and are not meant to be seen."""
+
+
+class Camera:
+    """Renders a scene from its cameras, in one size.
+
+    Args:
+        scene: The scene; its present state is what is rendered.
+        size: Width and height in pixels.
+
+    Raises:
+        InvalidInputError: No GL library works here.
+    """
+
+    def __init__(self, scene: Scene, size: int = 256) -> None:
+        self._scene = scene
+        self._renderer = _renderer(scene.model, size)
+        self._options = mujoco.MjvOption()
+        self._options.geomgroup[COLLISION_GROUP] = 0
+
+    def image(self, camera: str, settings: VisualSettings | None = None, step: int = 0) -> Image:
+        """The scene now, upright, shape (size, size, 3).
+
+        Args:
+            camera: One of the scene's cameras.
+            settings: How a visual probe perturbs it; None for the scene as it is.
+            step: How many actions were executed before, which the noise of V4 is drawn for.
+
+        Raises:
+            NotFoundError: The scene has no such camera.
+        """
+        if mujoco.mj_name2id(self._scene.model, mujoco.mjtObj.mjOBJ_CAMERA, camera) < 0:
+            raise NotFoundError(f"no camera '{camera}': {choices(camera, list(CAMERAS))}")
+        self._scene.update_appearance()
+        self._renderer.update_scene(self._scene.data, camera, scene_option=self._options)
+        if settings is None:
+            return np.array(self._renderer.render())
+        perturb_drawing(self._renderer.scene, self._scene, camera, settings)
+        return add_noise(adjust_light(self._renderer.render(), settings), settings, camera, step)
+
+    def image_of(
+        self, physics: npt.NDArray[np.float64], camera: str, settings: VisualSettings | None = None, step: int = 0
+    ) -> Image:
+        """A recorded physics state (``SceneState.physics``) as a picture; the scene is left in that state."""
+        self._scene.show(physics)
+        return self.image(camera, settings, step)
+
+    def close(self) -> None:
+        """Free the GL context."""
+        self._renderer.close()
+
+
+def camera_of(scene: Scene, size: int = 256) -> Camera:
+    """The scene's camera of that size, made once and kept as long as the scene."""
+    if size not in scene.cameras:
+        scene.cameras[size] = Camera(scene, size)
+    return scene.cameras[size]
+
+
+def _renderer(model: Any, size: int) -> Any:
+    chosen = os.environ.get("MUJOCO_GL", "")
+    backends = BACKENDS if chosen in ("", "disable") else (chosen,)
+    said = ""
+    for backend in backends:
+        try:
+            os.environ["MUJOCO_GL"] = backend
+            # Read when mujoco was imported, and then "disable": states alone need no GL.
+            importlib.reload(mujoco.gl_context)
+            return mujoco.Renderer(model, size, size)
+        except Exception as error:  # loaders raise whatever they like when a library is missing
+            said = said or (str(error).splitlines() or [type(error).__name__])[0]
+    raise InvalidInputError(
+        f"cannot render with {' or '.join(backends)} ({said}): apt-get install libegl1 libegl-mesa0, or libosmesa6"
+    )

@@ -1,0 +1,1 @@
+"""One control step: controller, constraint solver and what moves by itself, compiled."""
