@@ -1,8 +1,8 @@
 """Scenes that LIBERO steps by its own code, to hold ours against."""
 
 import numpy as np
-import numpy.typing as npt
 
+from conflictvla.toolkit.arrays import FloatArray
 from conflictvla.toolkit.records import BaseTask
 from conflictvla.toolkit.simulation.scene import Scene
 
@@ -25,7 +25,7 @@ def reset_stock(stock: Scene) -> None:
     robot.gripper.current_action = np.zeros(2)
 
 
-def largest_difference(scene: Scene, stock: Scene, actions: npt.NDArray[np.float64]) -> float:
+def largest_difference(scene: Scene, stock: Scene, actions: FloatArray) -> float:
     """The largest difference of the full states, over so many steps from the first initial state."""
     reset_stock(stock)
     scene.reset(0, settle_steps=0)

@@ -9,12 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from .arrays import BoolArray, FloatArray
 from .errors import NotFoundError, choices
-
-Array = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,12 +73,12 @@ class SceneFacts:
     workspace: str
     init_states: tuple[int, ...]
     entities: tuple[Entity, ...]
-    position_m: Array
-    box_m: Array
-    on: Mask
-    inside: Mask
-    is_open: Mask
-    is_on: Mask
+    position_m: FloatArray
+    box_m: FloatArray
+    on: BoolArray
+    inside: BoolArray
+    is_open: BoolArray
+    is_on: BoolArray
 
     def index(self, name: str) -> int:
         """Position of an entity in ``entities``.
@@ -95,16 +92,16 @@ class SceneFacts:
         known = [entity.name for entity in self.entities]
         raise NotFoundError(f"no entity '{name}' in {self.task_id}: {choices(name, known)}")
 
-    def gap_m(self, i: int, j: int) -> Array:
+    def gap_m(self, i: int, j: int) -> FloatArray:
         """Distance between the bounding boxes of two entities in every state, 0 where they overlap, shape (S,)."""
         return np.asarray(np.linalg.norm(self._box_gaps(i, j), axis=1))
 
-    def horizontal_gap_m(self, i: int, j: int) -> Array:
+    def horizontal_gap_m(self, i: int, j: int) -> FloatArray:
         """The same, seen from above, shape (S,)."""
         return np.asarray(np.linalg.norm(self._box_gaps(i, j)[:, :2], axis=1))
 
-    def _box_gaps(self, i: int, j: int) -> Array:
+    def _box_gaps(self, i: int, j: int) -> FloatArray:
         low_i, high_i = self.box_m[:, i, 0], self.box_m[:, i, 1]
         low_j, high_j = self.box_m[:, j, 0], self.box_m[:, j, 1]
-        gaps: Array = np.maximum(0.0, np.maximum(low_j - high_i, low_i - high_j))
+        gaps: FloatArray = np.maximum(0.0, np.maximum(low_j - high_i, low_i - high_j))
         return gaps

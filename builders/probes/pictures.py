@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from ...toolkit.arrays import Image
 from ...toolkit.atomic_files import write_whole
 from ...toolkit.errors import InvalidInputError
 from ...toolkit.records import BaseTask, VisualNoise, VisualProbe
-
-Image = npt.NDArray[np.uint8]
 
 FORMATS = {".jpg": "JPEG", ".jpeg": "JPEG", ".png": "PNG"}
 

@@ -13,10 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from ...toolkit.arrays import Float32Array, FloatArray
 from ...toolkit.records import Arm, Family, LanguageProbe, Level, Prompt, VisualProbe
 
 ROLLOUT_SCHEMA_VERSION = "1.3"
@@ -34,7 +33,6 @@ FIXTURE_SLOTS = 4
 THING_SLOTS = OBJECT_SLOTS + FIXTURE_SLOTS
 """Slots of everything that the gripper's contacts are told apart by: objects first, then fixtures."""
 
-Array = npt.NDArray[np.float32]
 
 FRAME_FEATURES: dict[str, tuple[int, tuple[str, ...]]] = {
     "observation.state": (8, ("x", "y", "z", "axis_angle_x", "axis_angle_y", "axis_angle_z", "finger_1", "finger_2")),
@@ -240,8 +238,8 @@ class Rollout:
     """
 
     episode: EpisodeRecord
-    frames: dict[str, Array]
-    sim_states: npt.NDArray[np.float64]
+    frames: dict[str, Float32Array]
+    sim_states: FloatArray
 
 
 def episodes_table(episodes: list[EpisodeRecord]) -> pa.Table:

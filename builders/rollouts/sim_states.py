@@ -6,16 +6,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ...toolkit.arrays import FloatArray
 from ...toolkit.errors import DatasetError
 from .schema import SIM_STATES
 
 EPISODES_PER_FILE = 200
-
-Array = npt.NDArray[np.float64]
 
 
 class SimStateWriter:
@@ -31,7 +29,7 @@ class SimStateWriter:
         self._writer: pq.ParquetWriter | None = None
         self._episodes = 0
 
-    def add(self, states: Array) -> None:
+    def add(self, states: FloatArray) -> None:
         """Append the next episode's states, shape (H + 1, n)."""
         if self._episodes % EPISODES_PER_FILE == 0:
             self.close()
@@ -72,14 +70,14 @@ SCHEMA = pa.schema(
 )
 
 
-def read_sim_states(dataset: Path, episodes: Iterable[int]) -> dict[int, Array]:
+def read_sim_states(dataset: Path, episodes: Iterable[int]) -> dict[int, FloatArray]:
     """States of some episodes by episode index, each of shape (H + 1, n).
 
     Raises:
         DatasetError: The data set has no states, or not those.
     """
     wanted = sorted(set(episodes))
-    found: dict[int, Array] = {}
+    found: dict[int, FloatArray] = {}
     for number in sorted({index // EPISODES_PER_FILE for index in wanted}):
         file = dataset / SIM_STATES / f"file-{number:03d}.parquet"
         try:
@@ -108,7 +106,7 @@ def _read(file: Path, wanted: list[int]) -> pa.Table:
     return parquet.read_row_groups(groups, use_threads=False)
 
 
-def _by_episode(table: pa.Table, wanted: list[int]) -> dict[int, Array]:
+def _by_episode(table: pa.Table, wanted: list[int]) -> dict[int, FloatArray]:
     index = table["episode_index"].to_numpy()
     found = {}
     for episode in np.intersect1d(index, wanted):

@@ -18,12 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy import stats
 
+from ...toolkit.arrays import BoolArray, FloatArray
 from ...toolkit.records import SUITES, Arm, Family, LanguageProbe, Level, Prompt, VisualProbe
 from ..measures.behaviour import BEHAVIOUR_METRICS
 from ..statistics.clusters import false_discovery
 from .groups import PROBES
-
-FloatArray = npt.NDArray[np.float64]
 
 METRIC_NAMES = tuple(metric.name for metric in BEHAVIOUR_METRICS)
 
@@ -83,7 +82,7 @@ class Condition:
     kind: str
     name: str
 
-    def holds(self, trajectories: pa.Table) -> npt.NDArray[np.bool_]:
+    def holds(self, trajectories: pa.Table) -> BoolArray:
         """Whether each rollout is under this condition, shape (N,)."""
         wanted: dict[str, str] = dict(BASELINE)
         if self.kind in ("prompt", *PROBES):
@@ -225,11 +224,11 @@ def _task_rows(policy: str, own: pa.Table) -> Iterator[dict[str, Any]]:
                 }
 
 
-def _is_baseline(trajectories: pa.Table) -> npt.NDArray[np.bool_]:
+def _is_baseline(trajectories: pa.Table) -> BoolArray:
     return _has(trajectories, BASELINE)
 
 
-def _has(trajectories: pa.Table, values: Mapping[str, str]) -> npt.NDArray[np.bool_]:
+def _has(trajectories: pa.Table, values: Mapping[str, str]) -> BoolArray:
     """Whether each rollout has these values, shape (N,)."""
     found = np.ones(trajectories.num_rows, np.bool_)
     for name, value in values.items():

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...toolkit.arrays import FloatArray, IntArray
 from ...toolkit.records import Prompt
 from ..measures import PROCESS_NAMES
 from ..measures.outcome import mean_of_defined
@@ -16,8 +16,6 @@ from ..measures.process import persistence_curve
 from ..statistics.clusters import cluster_intervals, false_discovery, generator, mcnemar, selectivity, sign_flip_p
 from .groups import base_task_clusters, groups_of, success
 from .supplementary import UNDEFINED_COLUMNS
-
-FloatArray = npt.NDArray[np.float64]
 
 PERSISTENCE_LEVELS: FloatArray = np.arange(21) / 20
 """Thresholds of the failed-persistence curve, for TAR and for Early20 alike."""
@@ -222,7 +220,7 @@ def measure_changes(both: pa.Table, suffix: str, conditions: tuple[str, str]) ->
     return [*rows, {"measure": "selectivity"} | no_level | paired_difference(selective, clusters, range_=2)]
 
 
-def paired_difference(differences: FloatArray, clusters: npt.NDArray[np.int64], range_: float = 1.0) -> dict[str, Any]:
+def paired_difference(differences: FloatArray, clusters: IntArray, range_: float = 1.0) -> dict[str, Any]:
     """Mean of paired differences within [-range_, range_]: its interval, and ``p`` of a sign-flip test.
 
     Args:

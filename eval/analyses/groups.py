@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...toolkit.arrays import BoolArray, IntArray
 from ...toolkit.errors import NotFoundError, choices
 from ...toolkit.records import SUITES, Family, LanguageProbe, Level, Prompt, VisualProbe
 from ..measures import MEASURE_NAMES, PROCESS_NAMES
@@ -24,9 +24,6 @@ from ..measures.outcome import (
     success_rate_drop,
 )
 from ..statistics.clusters import Interval, cluster_intervals, generator
-
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 PROBES = {"language_probe": LanguageProbe.W0.value, "visual_probe": VisualProbe.V0.value}
 """Columns of probes, and their value where there is none."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from ...builders.rollouts.schema import OBJECT_SLOTS, THING_SLOTS
+from ...toolkit.arrays import FloatArray, IntArray, ObjectArray
 from ..measures import other_things
 from ..measures.divergence import first_divergence_step
 from ..measures.holding import carries_other
@@ -22,8 +22,6 @@ from ..scoring.pairs import Pairing
 from ..scoring.scene_objects import recorded_things
 from ..statistics.clusters import cluster_intervals, generator
 from .groups import base_task_clusters, groups_of, success
-
-FloatArray = npt.NDArray[np.float64]
 
 SUPPLEMENTARY_COLUMNS: dict[str, pa.DataType] = {
     "position_similarity": pa.float64(),
@@ -165,7 +163,7 @@ def other_things_table(means: pa.Table) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=OTHER_THINGS_SCHEMA)
 
 
-def _means(pairs: pa.Table, clusters: npt.NDArray[np.int64]) -> dict[str, Any]:
+def _means(pairs: pa.Table, clusters: IntArray) -> dict[str, Any]:
     step = pairs["divergence_step"].to_numpy()
     values = {name: pairs[name].to_numpy() for name in MEANS if name != "parts"}
     values["parts"] = np.isfinite(step).astype(np.float64)
@@ -198,7 +196,7 @@ def _other_thing_columns(rollouts: RolloutSet, pairing: Pairing) -> dict[str, An
     recorded = things.recorded & (OBJECTS in rollouts.frames) & (CONTACT in rollouts.frames)
     nothing: FloatArray = np.full(len(rollouts), np.nan)
     approach, touches, grasps = nothing[conflict], nothing, nothing
-    names: npt.NDArray[np.object_] = np.full(len(rollouts), None, dtype=object)
+    names: ObjectArray = np.full(len(rollouts), None, dtype=object)
     if recorded.any():
         offsets, contact = rollouts.offsets, rollouts.feature(CONTACT)
         final_pos = padded(rollouts.episodes["final_object_pos_m"], 3 * OBJECT_SLOTS).reshape(-1, OBJECT_SLOTS, 3)
@@ -231,7 +229,7 @@ def _other_thing_columns(rollouts: RolloutSet, pairing: Pairing) -> dict[str, An
     }
 
 
-def _reasons(values: FloatArray, reason: str) -> npt.NDArray[np.object_]:
+def _reasons(values: FloatArray, reason: str) -> ObjectArray:
     """The reason where a value is NaN, None elsewhere."""
     reasons = np.full(len(values), None, dtype=object)
     reasons[np.isnan(values)] = reason

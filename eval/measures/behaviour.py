@@ -15,14 +15,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from ...toolkit.arrays import Float32Array, FloatArray, IntArray
 from ...toolkit.records import CONTROL_HZ
 from .holding import finger_gap_m
-
-FloatArray = npt.NDArray[np.float64]
-Float32Array = npt.NDArray[np.float32]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

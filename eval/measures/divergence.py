@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .paths import FloatArray, GripperPaths, IntArray, blocks_of, shared_steps
+from ...toolkit.arrays import FloatArray, IntArray
+from .paths import GripperPaths, blocks_of, shared_steps
 
 PARTED_M = 0.02
 """Grippers further apart than this have parted: the least approach that counts for TAR."""

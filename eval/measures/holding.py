@@ -7,12 +7,8 @@ Told from the fingers and the targets alone, so also for recordings without obje
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-Float32Array = npt.NDArray[np.float32]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
+from ...toolkit.arrays import BoolArray, Float32Array, FloatArray, IntArray
 
 LEAST_GAP_M = 0.004
 """Fingers that are told to close and stay this far apart hold something; empty ones close to under 2 mm."""

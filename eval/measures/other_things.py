@@ -9,15 +9,10 @@ grasp, and leaves them open.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from ...toolkit.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from .holding import HOLD_STEPS
 from .process import EPSILON, clip01, target_approach_m
-
-FloatArray = npt.NDArray[np.float64]
-Float32Array = npt.NDArray[np.float32]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 HELD = 2.0
 """Recorded contact of a thing that both fingers touch; 1 where only some part of the gripper touches it."""

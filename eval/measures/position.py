@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .paths import FloatArray, GripperPaths, IntArray, blocks_of, shared_steps
+from ...toolkit.arrays import FloatArray, IntArray
+from .paths import GripperPaths, blocks_of, shared_steps
 from .process import clip01
 
 STILL_M = 1e-3

@@ -15,12 +15,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-Float32Array = npt.NDArray[np.float32]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
+from ...toolkit.arrays import BoolArray, Float32Array, FloatArray, IntArray
 
 EPSILON = 1e-8
 """Keeps denominators away from zero, as in the paper."""

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .paths import FloatArray, GripperPaths, IntArray
+from ...toolkit.arrays import FloatArray, IntArray
+from .paths import GripperPaths
 from .process import EPSILON, clip01
 
 STRIDE = 4

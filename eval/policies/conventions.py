@@ -12,8 +12,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from ...toolkit.arrays import FloatArray, Image
 from ...toolkit.errors import InvalidInputError, NotFoundError, choices
-from .interface import Array, Image, Observation
+from .interface import Observation
 
 Turn = Literal["rotated", "upright", "raw", "mirrored"]
 AxisAngle = Literal["robosuite", "shortest"]
@@ -128,7 +129,7 @@ def resized(image: Image, size: int) -> Image:
     return padded
 
 
-def state_vector(observation: Observation, conventions: Conventions) -> Array:
+def state_vector(observation: Observation, conventions: Conventions) -> FloatArray:
     """LIBERO's 8-D state as the checkpoint expects it: position in m, axis-angle in rad, fingers in m."""
     state = np.array(observation.state)
     if conventions.axis_angle == "shortest":
@@ -136,13 +137,13 @@ def state_vector(observation: Observation, conventions: Conventions) -> Array:
     return state
 
 
-def shortest(axis_angle: Array) -> Array:
+def shortest(axis_angle: FloatArray) -> FloatArray:
     """The same rotation with an angle of at most pi, shape (3,)."""
     angle = float(np.linalg.norm(axis_angle))
     return axis_angle if angle <= np.pi else axis_angle * (1.0 - 2.0 * np.pi / angle)
 
 
-def executable(actions: Array, conventions: Conventions) -> Array:
+def executable(actions: FloatArray, conventions: Conventions) -> FloatArray:
     """Actions of a checkpoint as LIBERO executes them, shape (n, 7), cut to the replan steps."""
     kept = np.array(actions[: conventions.replan_steps], dtype=np.float64)
     grip = kept[:, 6]

@@ -6,16 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-import numpy as np
-import numpy.typing as npt
-
+from ...toolkit.arrays import FloatArray, Image
 from ...toolkit.records import Instance
 
 if TYPE_CHECKING:
     from ...toolkit.simulation.scene import Scene
 
-Array = npt.NDArray[np.float64]
-Image = npt.NDArray[np.uint8]
 
 ACTION_WIDTH = 7
 """Components of an action: translation, axis-angle rotation, gripper."""
@@ -70,11 +66,11 @@ class Observation:
     """
 
     step: int
-    eef_pos_m: Array
-    eef_quat_wxyz: Array
-    joint_pos_rad: Array
-    gripper_pos_m: Array
-    state: Array
+    eef_pos_m: FloatArray
+    eef_quat_wxyz: FloatArray
+    joint_pos_rad: FloatArray
+    gripper_pos_m: FloatArray
+    state: FloatArray
     camera: Callable[[str, int], Image]
 
     def image(self, camera: str = "agentview", size: int = 256) -> Image:
@@ -104,5 +100,5 @@ class Policy(Protocol):
     def reset(self, episode: Episode) -> None:
         """Begin an episode; nothing may carry over from the one before."""
 
-    def act(self, observation: Observation) -> Array:
+    def act(self, observation: Observation) -> FloatArray:
         """Next actions: shape (n, 7) with n >= 1, in [-1, 1]; all n are executed before the next call."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .interface import Array
+from ...toolkit.arrays import FloatArray
 
 
-def axis_angle(quat_wxyz: Array) -> Array:
+def axis_angle(quat_wxyz: FloatArray) -> FloatArray:
     """Unit quaternions as axis times angle, the angle in [0, 2 pi] as in robosuite: antipodes are kept apart.
 
     Args:

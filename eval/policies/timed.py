@@ -7,8 +7,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from ...toolkit.arrays import FloatArray
 from ...toolkit.errors import PolicyError
-from .interface import Array, Episode, Observation, Policy, PolicyInfo
+from .interface import Episode, Observation, Policy, PolicyInfo
 
 
 class TimedPolicy:
@@ -38,13 +39,13 @@ class TimedPolicy:
         """
         self._within_limit(lambda: self._policy.reset(episode))
 
-    def act(self, observation: Observation) -> Array:
+    def act(self, observation: Observation) -> FloatArray:
         """Next actions.
 
         Raises:
             PolicyError: The policy did not answer in time.
         """
-        actions: Array = self._within_limit(lambda: self._policy.act(observation))
+        actions: FloatArray = self._within_limit(lambda: self._policy.act(observation))
         return actions
 
     def _within_limit(self, call: Callable[[], Any]) -> Any:

@@ -16,13 +16,14 @@ from typing import Literal
 import numpy as np
 
 from ...builders.tasks_dataset.dataset import load_instances
+from ...toolkit.arrays import FloatArray, Image
 from ...toolkit.errors import InvalidInputError, NotFoundError, PolicyError
 from ...toolkit.libero.base_tasks import base_task, base_tasks
 from ...toolkit.prompts import prompt_text
 from ...toolkit.records import Arm, Instance, Prompt
 from ...toolkit.simulation.scene import Scene
 from ..policies.conventions import Turn
-from ..policies.interface import Array, Image, Observation, Policy
+from ..policies.interface import Observation, Policy
 from .trial import Bench, Drive, difference
 
 Verdict = Literal["pass", "warn", "fail"]
@@ -84,7 +85,7 @@ class _Seen:
 
     def __init__(self, bench: Bench, prompts: tuple[str, ...], steps: int) -> None:
         self.prompts = prompts
-        self.first: Array = bench.ask()
+        self.first: FloatArray = bench.ask()
         self.noise = difference(self.first, bench.ask())
         self._bench, self._steps = bench, steps
 

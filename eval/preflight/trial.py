@@ -9,11 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...toolkit.arrays import FloatArray, Image
 from ...toolkit.errors import PolicyError
 from ...toolkit.records import Instance
 from ...toolkit.simulation.observing.targets import target_positions
 from ...toolkit.simulation.scene import Scene
-from ..policies.interface import ACTION_WIDTH, Array, Episode, Image, Observation, Policy
+from ..policies.interface import ACTION_WIDTH, Episode, Observation, Policy
 from ..rollouts.rollout import observe
 
 Change = Callable[[Observation], Observation]
@@ -32,7 +33,7 @@ class Drive:
         views: How often it asked for a picture.
     """
 
-    actions: Array
+    actions: FloatArray
     chunks: tuple[int, ...]
     answers_s: tuple[float, ...]
     approach_m: float
@@ -59,7 +60,7 @@ class Bench:
         """The base task's own instruction."""
         return self._instance.instruction
 
-    def ask(self, instruction: str | None = None, change: Change | None = None) -> Array:
+    def ask(self, instruction: str | None = None, change: Change | None = None) -> FloatArray:
         """The policy's first answer in an episode, shape (n, 7).
 
         Args:
@@ -121,7 +122,7 @@ class Bench:
         except Exception as error:
             raise PolicyError(f"reset raised {type(error).__name__}: {error}") from error
 
-    def _act(self, step: int, change: Change) -> Array:
+    def _act(self, step: int, change: Change) -> FloatArray:
         try:
             chunk = np.asarray(self.policy.act(change(observe(self._scene, step))), dtype=np.float64)
         except PolicyError:
@@ -139,7 +140,7 @@ class Bench:
         return float(np.linalg.norm(targets - self._scene.grip_pos(), axis=1).min())
 
 
-def difference(one: Array, other: Array) -> float:
+def difference(one: FloatArray, other: FloatArray) -> float:
     """Largest difference of two chunks in the actions that both have."""
     shared = min(len(one), len(other))
     return float(np.abs(one[:shared] - other[:shared]).max())

@@ -22,14 +22,12 @@ from ...builders.rollouts.schema import (
     TARGET_SLOTS,
     THING_SLOTS,
 )
+from ...toolkit.arrays import BoolArray, FloatArray, IntArray
 from ...toolkit.errors import DatasetError
 from ...toolkit.records import Arm, Family, LanguageProbe, Level, Prompt, VisualProbe
 from .defects import Defect, Inspection
 from .frame_files import open_parquet, read_columns
 from .layout import RECORD_AGAIN, Layout
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 FRAME_KEYS = {"episode_index": pa.int64(), "length": pa.int64()}
 """Episode columns that tie an episode to its frames."""
@@ -285,7 +283,7 @@ def _length(table: pa.Table, name: str) -> pa.ChunkedArray:
     return pc.fill_null(pc.list_value_length(table[name]), 0)
 
 
-def _repeated(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def _repeated(values: npt.NDArray[Any]) -> BoolArray:
     """Whether each value occurs more than once, shape (N,)."""
     _, number, count = np.unique(values, return_inverse=True, return_counts=True)
     return np.asarray(count[number] > 1, np.bool_)

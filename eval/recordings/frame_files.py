@@ -14,10 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ...toolkit.arrays import Float32Array, IntArray
 from ...toolkit.errors import DatasetError
-
-Float32Array = npt.NDArray[np.float32]
-IntArray = npt.NDArray[np.int64]
 
 Report = Callable[[int, str], None]
 """Told the row of a frame that cannot be read, and what is wrong with it."""

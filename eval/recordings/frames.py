@@ -7,17 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from ...builders.rollouts.schema import FRAME_FEATURES
+from ...toolkit.arrays import BoolArray, Float32Array, IntArray
 from ...toolkit.errors import DatasetError
 from .defects import Defect, Inspection
 from .frame_files import FrameFile, open_frames
 from .layout import RECORD_AGAIN, Layout
-
-Float32Array = npt.NDArray[np.float32]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from ...builders.rollouts.schema import EPISODE_COLUMNS, FRAME_FEATURES, TARGET_SLOTS
+from ...toolkit.arrays import IntArray
 from ...toolkit.errors import DatasetError
 from .defects import Defect, Inspection
 from .episodes import EpisodeTable, read_episodes
@@ -28,7 +28,6 @@ __all__ = [
     "read_rollouts_by_policy",
 ]
 
-IntArray = npt.NDArray[np.int64]
 
 SCORED_FEATURES = ("action", "observation.eef_pos_m", "observation.target_pos_m")
 """Frame features that the measures need; the others stay on disk unless asked for."""

@@ -14,12 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...builders.rollouts.schema import ADDED_COLUMNS
+from ...toolkit.arrays import Float32Array, FloatArray, IntArray
 from ...toolkit.errors import DatasetError
 from .defects import Defect
-
-FloatArray = npt.NDArray[np.float64]
-Float32Array = npt.NDArray[np.float32]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

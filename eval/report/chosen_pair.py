@@ -9,16 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...toolkit.arrays import FloatArray
 from ...toolkit.errors import DatasetError, NotFoundError
 from ..measures.process import arm_action_norm
 from ..recordings.rollout_set import RolloutSet
 from ..recordings.video_files import video_path
-
-FloatArray = npt.NDArray[np.float64]
 
 RULE = "the qualified failure with the highest product of TAR and Early20"
 FALLBACK_RULE = "the pair with the highest product of TAR and Early20, as there is no qualified failure"

@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow.compute as pc
 
+from ...toolkit.arrays import FloatArray
 from ...toolkit.records import Family, Level, Prompt
 from ..measures import MEASURES, Measure
 from ..scores.score_tables import percent
 from ..scores.scores import Scores
 from .svg import INK, MUTED, Plot, Style, style
-
-FloatArray = npt.NDArray[np.float64]
 
 PERCENT_TICKS = (0, 25, 50, 75, 100)
 

@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from markupsafe import Markup
 
+from ...toolkit.arrays import FloatArray
 from ...toolkit.records import CONTROL_HZ, Family
 from ..measures import Measure
 from ..scores.score_tables import percent
 from .chosen_pair import PairMotion
 from .svg import INK, MUTED, Plot, Point, Style, nice_ticks, spread
-
-FloatArray = npt.NDArray[np.float64]
 
 PERCENT_TICKS = (0, 25, 50, 75, 100)
 

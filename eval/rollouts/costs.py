@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ...toolkit.arrays import Float32Array, FloatArray
 from ...toolkit.records import Arm
 from ...toolkit.safety import CostResult, CostSpec, evaluate_cost
 from ...toolkit.safety.blocks import print_cost
@@ -16,7 +16,6 @@ from ...toolkit.safety.default_cost import default_cost
 from ...toolkit.simulation.observing.cost_evidence import CostObserver
 from ...toolkit.simulation.observing.scene_objects import SceneThings
 from ...toolkit.simulation.scene import Scene
-from ..policies.interface import Array
 from .recorder import Recorder, Recording
 
 COST_TOLERANCE = 2.0
@@ -56,7 +55,7 @@ def needs_actions(spec: CostSpec) -> bool:
     return any(predicate.name == "CheckForce" for predicate in spec.predicates())
 
 
-def cost_of_states(scene: Scene, spec: CostSpec, states: Array) -> CostResult:
+def cost_of_states(scene: Scene, spec: CostSpec, states: FloatArray) -> CostResult:
     """What a recorded rollout pays by conditions that are about no forces: the bits that were seen while it ran.
 
     Args:
@@ -67,7 +66,7 @@ def cost_of_states(scene: Scene, spec: CostSpec, states: Array) -> CostResult:
     return evaluate_cost(spec, CostObserver(scene, spec).evidence(states))
 
 
-def cost_of_actions(scene: Scene, spec: CostSpec, init_state: int, actions: npt.NDArray[np.float32]) -> CostResult:
+def cost_of_actions(scene: Scene, spec: CostSpec, init_state: int, actions: Float32Array) -> CostResult:
     """What executing recorded actions again costs, by whatever conditions.
 
     Args:
@@ -86,7 +85,7 @@ def cost_of_actions(scene: Scene, spec: CostSpec, init_state: int, actions: npt.
     return evaluate_cost(spec, observer.evidence(np.array(states)))
 
 
-def cost_differences(scene: Scene, episode: dict[str, Any], states: Array) -> Iterator[str]:
+def cost_differences(scene: Scene, episode: dict[str, Any], states: FloatArray) -> Iterator[str]:
     """In what an episode's recorded cost is not that of its recorded states.
 
     Args:

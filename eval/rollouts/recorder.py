@@ -12,14 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ...builders.rollouts.schema import FIXTURE_SLOTS, FRAME_FEATURES, OBJECT_SLOTS, TARGET_SLOTS, THING_SLOTS
+from ...toolkit.arrays import Float32Array, FloatArray, IntArray
 from ...toolkit.errors import InvalidInputError
 from ...toolkit.simulation.observing.scene_objects import GeomPairs, SceneThings, Seen
 from ...toolkit.simulation.observing.targets import target_positions
 from ...toolkit.simulation.scene import Scene
-from ..policies.interface import Array
 from ..policies.rotations import axis_angle
-
-Float32Array = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -34,7 +32,7 @@ class Recording:
 
     frames: dict[str, Float32Array]
     final: dict[str, Float32Array]
-    sim_states: Array
+    sim_states: FloatArray
 
 
 class Recorder:
@@ -70,11 +68,11 @@ class Recorder:
         self._target_parts = {slot: name for slot, name in enumerate(targets) if name not in bodies}
         self._xpos, self._xquat = scene.data.xpos, scene.data.xquat
         self._actions: list[Float32Array] = []
-        self._states: list[Array] = []
-        self._grip_pos: list[Array] = []
-        self._body_pos: list[Array] = []
-        self._body_quat: list[Array] = []
-        self._part_pos: list[Array] = []
+        self._states: list[FloatArray] = []
+        self._grip_pos: list[FloatArray] = []
+        self._body_pos: list[FloatArray] = []
+        self._body_quat: list[FloatArray] = []
+        self._part_pos: list[FloatArray] = []
         self._contacts: list[GeomPairs] = []
 
     def append(self, executed: Float32Array) -> None:
@@ -128,14 +126,14 @@ class Recorder:
         }
         return {name: values.astype(np.float32) for name, values in made.items()}
 
-    def _targets_by_slot(self, body_pos: Array) -> Array:
+    def _targets_by_slot(self, body_pos: FloatArray) -> FloatArray:
         by_slot = np.zeros((len(body_pos), TARGET_SLOTS, 3))
         by_slot[:, [*self._target_bodies]] = body_pos[:, [*self._target_bodies.values()]]
         if self._target_parts:
             by_slot[:, [*self._target_parts]] = np.array(self._part_pos)
         return by_slot.reshape(len(body_pos), -1)
 
-    def _contact_by_slot(self) -> npt.NDArray[np.int64]:
+    def _contact_by_slot(self) -> IntArray:
         contact, objects = self.things.gripper_contact(self._contacts), len(self.things.objects)
         by_slot = np.zeros((len(contact), THING_SLOTS), np.int64)
         by_slot[:, :objects] = contact[:, :objects]
@@ -143,7 +141,7 @@ class Recorder:
         return by_slot
 
 
-def _in_slots(values: Array, slots: int) -> Array:
+def _in_slots(values: FloatArray, slots: int) -> FloatArray:
     """Values of shape (T, K, width) with zeros for the unused of the slots, shape (T, slots * width)."""
     padded = np.zeros((len(values), slots, values.shape[2]))
     padded[:, : values.shape[1]] = values

@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ...builders.rollouts.sim_states import read_sim_states
+from ...toolkit.arrays import FloatArray, Image
 from ...toolkit.atomic_files import whole_file
 from ...toolkit.errors import InvalidInputError, MissingExtraError, NotFoundError, choices
 from ...toolkit.probes.visual_settings import VisualSettings, read_visual_settings
 from ...toolkit.records import CONTROL_HZ
-from ...toolkit.simulation.pictures.rendering import CAMERAS, Camera, Image
+from ...toolkit.simulation.pictures.rendering import CAMERAS, Camera
 from ...toolkit.simulation.scene_pool import ScenePool
 from ..recordings.reading import read_rollouts
 from ..recordings.video_files import video_path
@@ -85,7 +86,7 @@ def _visual(episode: dict[str, Any]) -> VisualSettings | None:
 
 def _episodes(
     dataset: Path, rollout_ids: Sequence[str] | None, size: int
-) -> Iterator[tuple[dict[str, Any], npt.NDArray[np.float64], Camera]]:
+) -> Iterator[tuple[dict[str, Any], FloatArray, Camera]]:
     """Episodes with their states and a camera in their scene, base task by base task."""
     episodes = read_rollouts(dataset).episodes.to_pylist()
     known = [episode["rollout_id"] for episode in episodes]

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ...builders.rollouts.schema import FRAME_FEATURES, SIM_STATES
 from ...builders.rollouts.sim_states import read_sim_states
+from ...toolkit.arrays import Float32Array, FloatArray
 from ...toolkit.errors import InvalidInputError
 from ...toolkit.rounding import VARIABLE, rounding_kernel
 from ...toolkit.simulation.scene import Scene
@@ -36,8 +37,6 @@ FINAL = {
 """Columns of an episode that hold a feature as it is after the last action; schema 1.0 has only the first two."""
 
 CONTACT = "observation.gripper_contact"
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +129,9 @@ def replay_rows(
     return checks
 
 
-def _replay(rollouts: RolloutSet, row: int, states: Array | None, pool: ScenePool, tolerance: float) -> ReplayCheck:
+def _replay(
+    rollouts: RolloutSet, row: int, states: FloatArray | None, pool: ScenePool, tolerance: float
+) -> ReplayCheck:
     episode: dict[str, Any] = rollouts.episodes.slice(row, 1).to_pylist()[0]
     scene = pool.scene(episode["suite"], episode["base_task"])
     scene.reset(episode["init_state"])
@@ -184,7 +185,7 @@ def _rounding_hint(recorded: str | None) -> str:
 
 
 def _execute(
-    scene: Scene, actions: npt.NDArray[np.float32], targets: Sequence[str], corrections: Array | None
+    scene: Scene, actions: Float32Array, targets: Sequence[str], corrections: FloatArray | None
 ) -> tuple[Recording, str | None]:
     """Execute the actions, each from its recorded state where ``corrections`` has them, shape (H + 1, n).
 
@@ -206,7 +207,7 @@ def _execute(
 
 
 def _differences(
-    recording: Recording, recorded: Mapping[str, npt.NDArray[np.float32]], states: Array | None
+    recording: Recording, recorded: Mapping[str, Float32Array], states: FloatArray | None
 ) -> list[tuple[float, str]]:
     """Size of the largest difference at each step, and where it is."""
     sizes = {name: _largest(recording.frames[name], values) for name, values in recorded.items()}
@@ -225,7 +226,7 @@ def _added_up(differences: list[tuple[float, str]]) -> list[tuple[float, str]]:
     return [(total, f"{said}, {total:.2g} in all") for total, (_, said) in zip(totals, differences, strict=True)]
 
 
-def _largest(here: npt.NDArray[Any], recorded: npt.NDArray[Any]) -> Array:
+def _largest(here: npt.NDArray[Any], recorded: npt.NDArray[Any]) -> FloatArray:
     """Largest difference at each step; NaN is beyond any tolerance."""
     off = np.abs(here.astype(np.float64) - recorded).max(axis=1)
     return np.where(np.isnan(off), np.inf, off)

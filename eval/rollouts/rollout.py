@@ -8,6 +8,7 @@ import json
 import numpy as np
 
 from ...builders.rollouts.schema import ROLLOUT_SCHEMA_VERSION, EpisodeRecord, Rollout, rollout_name
+from ...toolkit.arrays import FloatArray, Image
 from ...toolkit.errors import PolicyError
 from ...toolkit.probes.visual_settings import VisualSettings, visual_settings_json
 from ...toolkit.prompts import prompt_sha256, prompt_text
@@ -15,7 +16,7 @@ from ...toolkit.records import PROTOCOL_VERSION
 from ...toolkit.safety.blocks import print_cost
 from ...toolkit.simulation.pictures.appearance import scene_settings
 from ...toolkit.simulation.scene import Scene
-from ..policies.interface import ACTION_WIDTH, Array, Episode, Image, Observation, Policy, PolicyInfo
+from ..policies.interface import ACTION_WIDTH, Episode, Observation, Policy, PolicyInfo
 from ..policies.rotations import axis_angle
 from .costs import CostMeter, cost_spec
 from .jobs import Job
@@ -138,7 +139,7 @@ def _execute(
     return None, clipped
 
 
-def _ask(policy: Policy, observation: Observation, where: str) -> Array:
+def _ask(policy: Policy, observation: Observation, where: str) -> FloatArray:
     """A chunk of actions from the policy, checked."""
     at = f"{where}: step {observation.step}"
     try:

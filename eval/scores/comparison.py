@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...toolkit.arrays import FloatArray, IntArray
 from ...toolkit.errors import InvalidInputError
 from ..analyses.comparisons import paired_difference, with_false_discovery
 from ..analyses.groups import PROBES, base_task_clusters, rows_where, success
@@ -22,8 +22,7 @@ from .score_tables import percent, rounded
 from .scores import Scores, score
 from .text_tables import SYMBOLS, TextTable, difference_text, p_value, probe_text
 
-IntArray = npt.NDArray[np.int64]
-Sides = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
+Sides = tuple[FloatArray, FloatArray]
 """One value a shared pair, of the first and of the second policy."""
 
 CONDITION = ("prompt", *PROBES)

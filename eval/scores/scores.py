@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...toolkit.arrays import FloatArray
 from ...toolkit.atomic_files import write_whole
 from ...toolkit.errors import DatasetError, InvalidInputError
 from ..analyses.behaviour import behaviour_by_task, behaviour_change, behaviour_correlation
@@ -166,7 +165,7 @@ class Scores:
         changes = self.behaviour()
         return self._once("behaviour_correlation", lambda: behaviour_correlation(changes))
 
-    def failed_persistence(self, policy: str) -> npt.NDArray[np.float64]:
+    def failed_persistence(self, policy: str) -> FloatArray:
         """Failed-persistence curve of one policy, shape (21, 21); see ``comparisons.failed_persistence``."""
         return failed_persistence(self.pairs, policy)
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from ...builders.rollouts.schema import EPISODE_COLUMNS
+from ...toolkit.arrays import FloatArray, IntArray, ObjectArray
 from ..measures import process
 from ..recordings.rollout_set import RolloutSet
 from .pairs import Pairing
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 
 PAIR_COLUMNS: dict[str, pa.DataType] = {
     "policy": pa.string(),
@@ -98,7 +95,7 @@ def score_pairs(rollouts: RolloutSet, pairing: Pairing) -> pa.Table:
     return pa.table(arrays, schema=pa.schema(list(PAIR_COLUMNS.items())))
 
 
-def policy_labels(episodes: pa.Table) -> npt.NDArray[np.object_]:
+def policy_labels(episodes: pa.Table) -> ObjectArray:
     """What to call each rollout's policy, shape (N,): its name, with revision and settings only where these vary.
 
     Two revisions of one policy are two policies, and never averaged together.
@@ -118,9 +115,7 @@ def policy_labels(episodes: pa.Table) -> npt.NDArray[np.object_]:
     return np.array([label[run] for run in zip(names, revisions, settings, strict=True)], dtype=object)
 
 
-def _target_approach(
-    rollouts: RolloutSet, reference: IntArray, conflict: IntArray
-) -> tuple[FloatArray, npt.NDArray[np.object_]]:
+def _target_approach(rollouts: RolloutSet, reference: IntArray, conflict: IntArray) -> tuple[FloatArray, ObjectArray]:
     """TAR of each pair, and the reason where it is undefined."""
     approach = process.target_approach_m(
         rollouts.feature("observation.eef_pos_m"),

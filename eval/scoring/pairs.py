@@ -11,16 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...builders.rollouts.schema import VERSION_FIELDS
+from ...toolkit.arrays import IntArray, ObjectArray
 from ...toolkit.records import PROTOCOL_VERSION, Arm
 from ..recordings.rollout_set import RolloutSet
-
-IntArray = npt.NDArray[np.int64]
-ObjectArray = npt.NDArray[np.object_]
 
 MATCHED_ON = ("policy_name", "pair_id", "init_state", "visual_probe")
 """Fields that say which reference rollouts are meant for a conflict rollout."""

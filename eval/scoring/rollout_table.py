@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...toolkit.arrays import FloatArray
 from ..analyses.groups import PROBES
 from ..measures.behaviour import BEHAVIOUR_METRICS, Jerk, duration_s, gripper_movement_m, jerk, path_length
 from ..recordings.rollout_set import RolloutSet
 from .pair_table import policy_labels
-
-FloatArray = npt.NDArray[np.float64]
 
 JOINTS, FINGERS = "observation.joint_pos_rad", "observation.gripper_pos_m"
 

@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...builders.rollouts.schema import OBJECT_SLOTS, THING_SLOTS
+from ...toolkit.arrays import BoolArray, IntArray, ObjectArray
 from .pairs import row_codes
-
-BoolArray = npt.NDArray[np.bool_]
 
 FIELDS = ("objects", "fixtures", "goal_things", "targets")
 
@@ -31,12 +29,12 @@ class RecordedThings:
     """
 
     recorded: BoolArray
-    names: npt.NDArray[np.object_]
-    scene: npt.NDArray[np.int64]
+    names: ObjectArray
+    scene: IntArray
     other: BoolArray
     movable_other: BoolArray
 
-    def named(self, touched: BoolArray, grasped: BoolArray) -> npt.NDArray[np.object_]:
+    def named(self, touched: BoolArray, grasped: BoolArray) -> ObjectArray:
         """Names of what is touched or grasped, such as ``plate_1 (grasped), wine_rack_1``; None where not recorded.
 
         Args:

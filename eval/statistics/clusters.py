@@ -11,14 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special, stats
 
+from ...toolkit.arrays import BoolArray, FloatArray, IntArray
 from ..measures.outcome import Ratio
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 CONFIDENCE = 0.95
 RESAMPLES = 10_000

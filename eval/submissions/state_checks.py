@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ...builders.rollouts.schema import SIM_STATES
 from ...builders.rollouts.sim_states import read_sim_states
+from ...toolkit.arrays import FloatArray
 from ...toolkit.errors import DatasetError
 from ...toolkit.probes.visual_settings import read_visual_settings
 from ...toolkit.records import VisualProbe
@@ -29,8 +29,6 @@ from ..rollouts.costs import cost_differences
 from ..rollouts.recorder import Recorder
 from ..rollouts.replay import CONTACT, FINAL, final_differences
 from .record_checks import Finding, finding
-
-Array = npt.NDArray[np.float64]
 
 LOOKED_AT = 6
 """Recorded states of a rollout, spread over it, that are compared with its frames; the last is looked at always."""
@@ -61,7 +59,7 @@ def check_states(
     has_states = (folder / SIM_STATES).is_dir()
     order = sorted(range(len(episodes)), key=lambda row: _place(episodes[row]))
     settled: tuple[Any, ...] | None = None
-    start: Array = np.empty(0)
+    start: FloatArray = np.empty(0)
     here: dict[str, str] = {}
     for row in order:
         episode = episodes[row]
@@ -99,12 +97,12 @@ def _wrongly_coloured(episode: dict[str, Any], scene: Scene) -> bool:
 
 
 def _state_differences(
-    states: Array,
+    states: FloatArray,
     rollouts: RolloutSet,
     row: int,
     scene: Scene,
     episode: dict[str, Any],
-    start: Array,
+    start: FloatArray,
     tolerance: float,
 ) -> Iterator[str]:
     recorded = {name: rollouts.rollout_feature(name, row) for name in rollouts.frames if name != "action"}

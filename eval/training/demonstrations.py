@@ -17,13 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ...builders.cases.cases import base_instance
+from ...toolkit.arrays import Float32Array, FloatArray, IntArray
 from ...toolkit.atomic_files import write_whole
 from ...toolkit.errors import DatasetError
 from ...toolkit.records import BaseTask, Prompt
 from ...toolkit.simulation.observing.targets import goal_targets
 from ...toolkit.simulation.scene import Scene
-from ..policies.interface import Array, Episode, Observation, PolicyInfo
-from ..policies.learned.scene_vector import Float32Array, SceneNames, SceneVector, closed_on, scene_names
+from ..policies.interface import Episode, Observation, PolicyInfo
+from ..policies.learned.scene_vector import SceneNames, SceneVector, closed_on, scene_names
 from ..policies.scripted.goals import check_goal, pursue
 from ..policies.scripted.motion import Motion
 from ..rollouts.jobs import Job
@@ -66,7 +67,7 @@ class Demonstrations:
     names: SceneNames
     vectors: Float32Array
     actions: Float32Array
-    lengths: npt.NDArray[np.int64]
+    lengths: IntArray
     init_states: tuple[int, ...]
     seed: int
 
@@ -95,7 +96,7 @@ class Demonstrator:
         self._vector = SceneVector(scene, scene_names(scene))
         self.vectors, self.wanted = [], []
 
-    def act(self, observation: Observation) -> Array:
+    def act(self, observation: Observation) -> FloatArray:
         """The next action, disturbed, shape (1, 7)."""
         del observation  # it reads the simulator itself
         self.vectors.append(self._vector.read())

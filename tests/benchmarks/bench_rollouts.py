@@ -11,10 +11,11 @@ import pytest
 from conflictvla.builders.rollouts.lerobot_dataset import write_lerobot_dataset
 from conflictvla.builders.rollouts.shards import write_shard
 from conflictvla.builders.tasks_dataset.dataset import load_instances
-from conflictvla.eval.policies.interface import Array, Episode, Observation, PolicyInfo
+from conflictvla.eval.policies.interface import Episode, Observation, PolicyInfo
 from conflictvla.eval.rollouts.jobs import Job
 from conflictvla.eval.rollouts.rollout import run_rollout
 from conflictvla.eval.rollouts.versions import installed_versions
+from conflictvla.toolkit.arrays import FloatArray
 from conflictvla.toolkit.errors import InvalidInputError
 from conflictvla.toolkit.libero.base_tasks import base_task
 from conflictvla.toolkit.records import Instance
@@ -39,7 +40,7 @@ class Replans:
     def reset(self, episode: Episode) -> None:
         """Nothing carries over."""
 
-    def act(self, observation: Observation) -> Array:
+    def act(self, observation: Observation) -> FloatArray:
         if self._eyes:
             for camera in CAMERAS:
                 observation.image(camera, SIZE)

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import mujoco
 import numpy as np
-import numpy.typing as npt
 import pytest
 
+from conflictvla.toolkit.arrays import FloatArray
 from conflictvla.toolkit.libero.base_tasks import base_tasks
 from conflictvla.toolkit.records import SUITES
 from conflictvla.toolkit.simulation.scene import Scene
@@ -54,7 +54,7 @@ def test_steps_are_liberos_to_the_last_bit(scene: Scene, stock: Scene, suite: st
 def test_steps_take_less_time_than_liberos(
     scene: Scene, stock: Scene, suite: str, figures: dict[str, float], best_seconds: Callable[..., float]
 ) -> None:
-    def step(action: npt.NDArray[np.float64]) -> bool:
+    def step(action: FloatArray) -> bool:
         scene.step(action)
         return scene.succeeded()
 

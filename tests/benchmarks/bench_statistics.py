@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from conflictvla.eval.measures.outcome import Ratio, failure_rate, mean_of_defined, success_rate_drop
 from conflictvla.eval.statistics.clusters import (
@@ -19,9 +18,7 @@ from conflictvla.eval.statistics.clusters import (
     ratio_difference,
     sign_flip_p,
 )
-
-FloatArray = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
+from conflictvla.toolkit.arrays import BoolArray, FloatArray
 
 SIMULATIONS = 2000
 RESAMPLES = 2000
@@ -30,7 +27,7 @@ BASE_TASKS = (5, 10, 20, 40)
 """Half a suite, a suite, two suites, all four."""
 
 
-def _bernoulli(rng: np.random.Generator, shares: FloatArray) -> Bools:
+def _bernoulli(rng: np.random.Generator, shares: FloatArray) -> BoolArray:
     return np.asarray(rng.random((len(shares), PAIRS_A_TASK)) < shares[:, None]).ravel()
 
 

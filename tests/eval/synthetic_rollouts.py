@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -28,6 +27,7 @@ from conflictvla.builders.rollouts.schema import (
     Rollout,
     episodes_table,
 )
+from conflictvla.toolkit.arrays import Float32Array, FloatArray
 from conflictvla.toolkit.records import (
     CONTROL_HZ,
     HORIZONS,
@@ -39,8 +39,6 @@ from conflictvla.toolkit.records import (
     Prompt,
     VisualProbe,
 )
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def sha256(text: str) -> str:
@@ -151,7 +149,7 @@ def make_rollout(
     if object_pos_m is not None:
         objects[:, : object_pos_m.shape[1]] = object_pos_m
     contact = np.zeros((steps + 1, THING_SLOTS)) if gripper_contact is None else gripper_contact
-    frames: dict[str, npt.NDArray[np.float32]] = {
+    frames: dict[str, Float32Array] = {
         name: np.zeros((steps, width), np.float32) for name, (width, _) in FRAME_FEATURES.items()
     }
     frames["action"] = action.astype(np.float32)

@@ -5,24 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from conflictvla.builders.cases.cases import base_instance
 from conflictvla.eval.policies.interface import Episode, Policy
 from conflictvla.eval.rollouts.rollout import observe
+from conflictvla.toolkit.arrays import FloatArray
 from conflictvla.toolkit.records import BaseTask, Instance, Prompt
 from conflictvla.toolkit.simulation.observing.targets import goal_targets, target_positions
 from conflictvla.toolkit.simulation.scene import Scene
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
     """One rollout: actions (H, 7), distances from the fingertips to each target in m (H + 1, K), and its outcome."""
 
-    actions: Array
-    distances_m: Array
+    actions: FloatArray
+    distances_m: FloatArray
     succeeded: bool
     target_moved_m: float
 
@@ -46,7 +44,7 @@ def roll_out(
     policy.reset(Episode(instruction=told.instruction, init_state=init_state, seed=seed, instance=told, scene=scene))
     targets = goal_targets(task)
     start = target_positions(scene, targets)
-    actions: list[Array] = []
+    actions: list[FloatArray] = []
     distances, moved = [np.linalg.norm(start - scene.grip_pos(), axis=1)], 0.0
     while len(actions) < (steps or task.horizon) and not scene.succeeded():
         for action in policy.act(observe(scene, len(actions))):

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import FloatArray
 from ..errors import InvalidInputError, NotFoundError, choices
 from ..records import HORIZONS, SUITES, BaseTask
 from ..safety import Constraints, read_constraints
@@ -51,7 +51,7 @@ def base_task(suite: str, name: str) -> BaseTask:
 
 
 @functools.cache
-def initial_states(task: BaseTask) -> npt.NDArray[np.float64]:
+def initial_states(task: BaseTask) -> FloatArray:
     """LIBERO's recorded initial states of a task.
 
     Returns:

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import FloatArray
 from ..errors import InvalidInputError
 from .install import quiet
 
@@ -68,7 +68,7 @@ class SuiteFolder:
         """Where a task's initial states are."""
         return self.folder / f"{self.tasks[index].name}.npz"
 
-    def get_task_init_states(self, index: int) -> npt.NDArray[np.float64]:
+    def get_task_init_states(self, index: int) -> FloatArray:
         """A task's initial states, shape (S, 1 + nq + nv).
 
         Raises:

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ..facts import Array, SceneFacts
+from ..arrays import BoolArray, FloatArray
+from ..facts import SceneFacts
 from ..language.plan import Claim, Plan, Reference, Relation
 from ..language.vocabulary import Vocabulary
 from ..records import Family
@@ -45,7 +46,7 @@ class _Judgement:
     """Truth (1 true, 0 unclear, -1 false) and distance to truth in m, both of shape (S,)."""
 
     truth: npt.NDArray[np.int_]
-    off_m: Array
+    off_m: FloatArray
 
 
 def spatial_findings(plan: Plan, facts: SceneFacts, words: Vocabulary) -> Iterator[Finding]:
@@ -135,7 +136,7 @@ def _judge(relation: Relation, subject: int, landmarks: tuple[int, ...], facts: 
             return _between(subject, landmarks[0], landmarks[1], facts)
 
 
-def _by_contact(holds: npt.NDArray[np.bool_], gap_m: Array) -> _Judgement:
+def _by_contact(holds: BoolArray, gap_m: FloatArray) -> _Judgement:
     """True where the simulator says so; false where the two are plainly apart."""
     truth = np.where(holds, TRUE, np.where(gap_m >= MARGIN_M, FALSE, UNCLEAR))
     return _Judgement(truth, gap_m)

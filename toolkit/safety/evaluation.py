@@ -9,13 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import BoolArray, FloatArray, IntArray
 from .conditions import ROBOT, Condition, CostSpec, Predicate
-
-Array = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -56,11 +52,11 @@ class Evidence:
     geom_count: int
     moment: IntArray
     geoms: IntArray
-    body_pos_m: Array
-    body_quat_wxyz: Array
-    qvel: Array
-    distance_m: Mapping[tuple[str, str], Array] = field(default_factory=dict)
-    force_n: Mapping[tuple[str, str], Array] = field(default_factory=dict)
+    body_pos_m: FloatArray
+    body_quat_wxyz: FloatArray
+    qvel: FloatArray
+    distance_m: Mapping[tuple[str, str], FloatArray] = field(default_factory=dict)
+    force_n: Mapping[tuple[str, str], FloatArray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,11 +182,11 @@ def _touching(evidence: Evidence, one: IntArray, other: IntArray) -> BoolArray:
     return found
 
 
-def _inverse(quat_wxyz: Array) -> Array:
+def _inverse(quat_wxyz: FloatArray) -> FloatArray:
     return np.asarray(quat_wxyz * np.array([1.0, -1.0, -1.0, -1.0]))
 
 
-def _rotated(quat_wxyz: Array, vector: Array) -> Array:
+def _rotated(quat_wxyz: FloatArray, vector: FloatArray) -> FloatArray:
     """A vector turned by each of T quaternions, shape (T, 3)."""
     w, axis = quat_wxyz[:, :1], quat_wxyz[:, 1:]
     across = 2.0 * np.cross(axis, vector)

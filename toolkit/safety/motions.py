@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import FloatArray
 from ..records import CONTROL_HZ
-
-Array = npt.NDArray[np.float64]
 
 PARALLEL = 0.9995
 """Cosine of the angle between two quaternions from which on a straight interpolation is as good as one on the arc."""
@@ -27,8 +25,8 @@ Vector = tuple[float, float, float]
 class Pose:
     """Where a body is: position in m, shape (3,), and unit quaternion w, x, y, z, shape (4,)."""
 
-    position_m: Array
-    quat_wxyz: Array
+    position_m: FloatArray
+    quat_wxyz: FloatArray
 
 
 class Motion(Protocol):
@@ -136,7 +134,7 @@ class MovingObject:
     motion: AnyMotion
 
 
-def slerp(here: Array, there: Array, share: float) -> Array:
+def slerp(here: FloatArray, there: FloatArray, share: float) -> FloatArray:
     """The unit quaternion a share of the shorter way from one to another, at constant angular speed, shape (4,)."""
     cosine = float(here @ there)
     if cosine < 0.0:
@@ -149,7 +147,7 @@ def slerp(here: Array, there: Array, share: float) -> Array:
     return np.asarray(between / np.linalg.norm(between))
 
 
-def _unit(direction: Vector) -> Array:
+def _unit(direction: Vector) -> FloatArray:
     vector = np.array(direction)
     return np.asarray(vector / np.linalg.norm(vector))
 
@@ -163,7 +161,7 @@ def _looking(place: Vector, direction: Vector) -> Pose:
     return Pose(position_m=np.array(place), quat_wxyz=_product(about_z, about_y))
 
 
-def _product(one: Array, other: Array) -> Array:
+def _product(one: FloatArray, other: FloatArray) -> FloatArray:
     """Hamilton product of two quaternions w, x, y, z."""
     w, v, r, u = one[0], one[1:], other[0], other[1:]
     return np.concatenate([[w * r - v @ u], w * u + r * v + np.cross(v, u)])

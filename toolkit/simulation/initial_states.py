@@ -12,11 +12,11 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from ..arrays import FloatArray
 from ..errors import InvalidInputError
 from ..libero.install import quiet
 from .observing.cost_evidence import things_of
 from .scene import NO_OP, Scene, numpy_seed
-from .stepping.controller import Array
 
 REST_STEPS = 40
 """Control steps in which objects come to rest: two seconds."""
@@ -33,7 +33,7 @@ SUNK_M = 0.03
 
 def draw_initial_states(
     scene: Scene, count: int, *, seed: int = 0, progress: Callable[[int], None] | None = None
-) -> Array:
+) -> FloatArray:
     """Initial states of a scene's task; the same for the same seed.
 
     Args:
@@ -48,7 +48,7 @@ def draw_initial_states(
     Raises:
         InvalidInputError: The task's states do not hold, whatever is drawn.
     """
-    states: list[Array] = []
+    states: list[FloatArray] = []
     draw = 0
     while len(states) < count:
         if draw == DRAWS_A_STATE * (len(states) + 1):
@@ -66,7 +66,7 @@ def draw_initial_states(
     return np.array(states)
 
 
-def _drawn(scene: Scene) -> Array | None:
+def _drawn(scene: Scene) -> FloatArray | None:
     """One state at rest; None where it does not hold."""
     env, model, data = scene.libero, scene.model, scene.data
     robot = env.robots[0]
@@ -111,13 +111,13 @@ def _come_to_rest(scene: Scene) -> None:
             scene.step(NO_OP)
 
 
-def _up_axes(scene: Scene) -> Array:
+def _up_axes(scene: Scene) -> FloatArray:
     """Where the world's upward axis points in each object's own frame, shape (M, 3)."""
     bodies = [scene.libero.obj_body_id[name] for name in scene.libero.objects_dict]
     return np.array(scene.data.xmat[bodies]).reshape(-1, 3, 3)[:, 2]
 
 
-def _holds(scene: Scene, placed_up: Array) -> bool:
+def _holds(scene: Scene, placed_up: FloatArray) -> bool:
     env = scene.libero
     heights = scene.data.xpos[[env.obj_body_id[name] for name in env.objects_dict], 2]
     leaning = np.sum(_up_axes(scene) * placed_up, axis=1) < UPRIGHT

@@ -19,13 +19,14 @@ import mujoco
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import FloatArray
 from ..errors import NotFoundError
 from ..libero.base_tasks import bddl_path, check_init_states, initial_states, task_constraints
 from ..libero.install import load_libero, quiet
 from ..records import CONTROL_HZ, SETTLE_STEPS, BaseTask
 from ..safety import Constraints, print_constraints
 from .stepping.contact_check import ContactCheck
-from .stepping.controller import ArmIndices, Array, ControllerGains, PoseController
+from .stepping.controller import ArmIndices, ControllerGains, PoseController
 from .stepping.movers import MASS_FACTOR, Movers
 
 if TYPE_CHECKING:
@@ -51,9 +52,9 @@ class SceneState:
         controller: The controller's state, shape (14,).
     """
 
-    physics: Array
-    warmstart: Array
-    controller: Array
+    physics: FloatArray
+    warmstart: FloatArray
+    controller: FloatArray
 
     def sha256(self) -> str:
         """Hash of every bit of the state."""
@@ -186,13 +187,13 @@ class Scene:
             physics=self.physics(), warmstart=np.array(self.data.qacc_warmstart), controller=self._controller.state
         )
 
-    def physics(self) -> Array:
+    def physics(self) -> FloatArray:
         """MuJoCo's full physics state now (time, positions, velocities, activations), shape (n,)."""
         physics = np.empty(self._physics_size)
         mujoco.mj_getState(self.model, self.data, physics, STATE_SPEC)
         return physics
 
-    def show(self, physics: Array) -> None:
+    def show(self, physics: FloatArray) -> None:
         """Put the scene into a recorded physics state to look at it. Not for stepping on: only ``reset`` is complete.
 
         Args:
@@ -201,7 +202,7 @@ class Scene:
         mujoco.mj_setState(self.model, self.data, np.array(physics), STATE_SPEC)
         mujoco.mj_forward(self.model, self.data)
 
-    def correct(self, physics: Array) -> None:
+    def correct(self, physics: FloatArray) -> None:
         """Go on from a recorded physics state that is the present one but for rounding.
 
         Warm start and controller stay as they are: they follow from the steps before.
@@ -216,19 +217,19 @@ class Scene:
         """Show what LIBERO shows of the present state, such as the flame of a stove that is on."""
         self.libero._post_process()  # noqa: SLF001  # LIBERO does so after each of its own steps
 
-    def grip_pos(self) -> Array:
+    def grip_pos(self) -> FloatArray:
         """Position of the site between the fingertips in the world, in m, shape (3,)."""
         return np.array(self.data.site_xpos[self.arm.grip_site])
 
-    def grip_quat_wxyz(self) -> Array:
+    def grip_quat_wxyz(self) -> FloatArray:
         """Orientation of the hand, as observations report it: a unit quaternion, shape (4,)."""
         return np.array(self.data.xquat[self.hand])
 
-    def joint_pos_rad(self) -> Array:
+    def joint_pos_rad(self) -> FloatArray:
         """Arm joint angles, shape (7,)."""
         return np.array(self.data.qpos[self.arm.qpos])
 
-    def gripper_pos_m(self) -> Array:
+    def gripper_pos_m(self) -> FloatArray:
         """Finger joint positions, shape (2,); about (0.04, -0.04) is open."""
         return np.array(self.data.qpos[self.arm.gripper_qpos])
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ....toolkit.arrays import FloatArray
 from ....toolkit.errors import MissingExtraError, NotFoundError, choices
 from ..conventions import read_count
-from ..interface import Array, Episode, Observation, PolicyInfo
+from ..interface import Episode, Observation, PolicyInfo
 from ..lerobot.checkpoints import find_checkpoint
 from ..spec import PolicySpec, check_settings
 from .scene_vector import SceneVector
@@ -80,7 +81,7 @@ class LearnedPolicy:
         with torch.inference_mode():
             self._prompt = self._network.prompt(padded([words]))
 
-    def act(self, observation: Observation) -> Array:
+    def act(self, observation: Observation) -> FloatArray:
         """The next actions, shape (n, 7)."""
         import torch
 

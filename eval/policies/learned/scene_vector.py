@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from ....toolkit.arrays import Float32Array, FloatArray
 from ....toolkit.errors import InvalidInputError
 from ....toolkit.simulation.observing.scene_objects import SceneThings
 from ....toolkit.simulation.scene import Scene
-
-Float32Array = npt.NDArray[np.float32]
 
 ROTATION = 6
 """Numbers that give an orientation: the first two columns of its matrix, which have no jumps."""
@@ -106,6 +104,6 @@ class SceneVector:
         return np.asarray(np.concatenate(parts), np.float32)
 
 
-def _orientations(matrices: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _orientations(matrices: FloatArray) -> FloatArray:
     """First two columns of rotation matrices, shape (n, 9) as MuJoCo keeps them, one after the other."""
     return np.asarray(matrices.reshape(-1, 3, 3)[:, :, :2].reshape(-1))

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ....toolkit.arrays import FloatArray
 from ....toolkit.errors import InvalidInputError, MissingExtraError, NotFoundError
 from ..conventions import AGENTVIEW, SETTINGS, WRIST, Conventions, executable, picture, read_conventions, state_vector
-from ..interface import ACTION_WIDTH, Array, Episode, Observation, PolicyInfo
+from ..interface import ACTION_WIDTH, Episode, Observation, PolicyInfo
 from ..spec import PolicySpec, check_settings
 from .checkpoints import Checkpoint, find_checkpoint
 
@@ -115,7 +116,7 @@ class LeRobotPolicy:
         self._instruction = episode.instruction
         torch.manual_seed(episode.seed)
 
-    def act(self, observation: Observation) -> Array:
+    def act(self, observation: Observation) -> FloatArray:
         """The checkpoint's next actions, shape (n, 7)."""
         import torch
         from lerobot.policies import prepare_observation_for_inference

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....toolkit.arrays import FloatArray
 from ....toolkit.errors import PolicyError
 from ..conventions import AGENTVIEW, SETTINGS, WRIST, Conventions, executable, picture, read_conventions, state_vector
-from ..interface import Array, Episode, Observation, PolicyInfo
+from ..interface import Episode, Observation, PolicyInfo
 from ..spec import PolicySpec, check_settings
 from .link import Link, LostConnectionError
 from .policy import REMOTE_SETTINGS, action_chunk, open_link, server_info
@@ -47,7 +48,7 @@ class OpenPiPolicy:
         """Begin an episode: from now on the prompt is its instruction."""
         self._instruction = episode.instruction
 
-    def act(self, observation: Observation) -> Array:
+    def act(self, observation: Observation) -> FloatArray:
         """The server's next actions, shape (n, 7).
 
         Raises:

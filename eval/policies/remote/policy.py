@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ....toolkit.arrays import FloatArray
 from ....toolkit.errors import PolicyError
 from ..conventions import Conventions, read_count
-from ..interface import ACTION_WIDTH, Array, PolicyInfo
+from ..interface import ACTION_WIDTH, PolicyInfo
 from ..spec import PolicySpec, address
 from .link import ANSWER_S, WAIT_S, Link
 
@@ -55,7 +56,7 @@ def server_info(spec: PolicySpec, conventions: Conventions, said: Mapping[str, A
     )
 
 
-def action_chunk(actions: Any, url: str, conventions: Conventions) -> Array:
+def action_chunk(actions: Any, url: str, conventions: Conventions) -> FloatArray:
     """The actions of an answer, shape (n, 7); a single one, shape (7,), is a chunk of one.
 
     Raises:

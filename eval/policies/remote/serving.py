@@ -15,8 +15,8 @@ from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
+from ....toolkit.arrays import FloatArray
 from ....toolkit.errors import InvalidInputError, MissingExtraError
-from ..interface import Array
 from .wire import VLA_EVAL_PROTOCOL, Message, pack_openpi, pack_vla_eval, unpack_openpi, unpack_vla_eval
 
 ServedProtocol = Literal["openpi", "vla-eval"]
@@ -36,7 +36,7 @@ class Question:
     """
 
     prompt: str
-    state: Array
+    state: FloatArray
 
 
 class Session(Protocol):
@@ -45,7 +45,7 @@ class Session(Protocol):
     def begin(self, task: dict[str, Any]) -> None:
         """An episode begins; ``task`` is vla-eval's description of it."""
 
-    def answer(self, question: Question) -> Array:
+    def answer(self, question: Question) -> FloatArray:
         """The next actions, shape (n, 7); under vla-eval n is 1."""
 
 

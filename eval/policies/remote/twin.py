@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from ....builders.tasks_dataset.dataset import load_instances
+from ....toolkit.arrays import FloatArray
 from ....toolkit.errors import InvalidInputError, NotFoundError, choices
 from ....toolkit.prompts import prompt_text
 from ....toolkit.records import Instance
 from ....toolkit.simulation.scene import Scene
 from ....toolkit.simulation.scene_pool import ScenePool
 from ...rollouts.rollout import observe
-from ..interface import Array, Episode, Policy
+from ..interface import Episode, Policy
 from ..registry import SCRIPTED, load_policy
 from .openpi import OPENPI
 from .serving import PROTOCOLS, PolicyServer, Question
@@ -58,18 +59,18 @@ class Twin:
         for instance in instances:
             self._by_prompt.setdefault(prompt_text(instance.instruction, instance.prompt), []).append(instance)
         self._scenes = scenes or ScenePool()
-        self._unsettled: dict[str, list[Array]] = {}
+        self._unsettled: dict[str, list[FloatArray]] = {}
         self._scene: Scene | None = None
         self._prompt = ""
         self._step = 0
-        self._last: tuple[Array, Array] | None = None
+        self._last: tuple[FloatArray, FloatArray] | None = None
         self._task: dict[str, Any] = {}
 
     def begin(self, task: dict[str, Any]) -> None:
         """An episode begins; suite, number of the task and of the initial state narrow down where."""
         self._task, self._scene, self._last = task, None, None
 
-    def answer(self, question: Question) -> Array:
+    def answer(self, question: Question) -> FloatArray:
         """The agent's next actions, shape (n, 7), executed in the twin as the client is to execute them.
 
         Raises:
@@ -83,7 +84,7 @@ class Twin:
         scene = self._scene
         assert scene is not None  # found, or an error was raised
         asked_in = observe(scene, self._step).state
-        actions: list[Array] = []
+        actions: list[FloatArray] = []
         while len(actions) < self._chunk:
             for action in self._policy.act(observe(scene, self._step))[: self._chunk - len(actions)]:
                 scene.step(np.clip(action, -1.0, 1.0).astype(np.float32))
@@ -139,7 +140,7 @@ class Twin:
             yield from ((instance, int(number)) for number in np.argsort(away)[:NEAREST])
 
 
-def _unsettled(scene: Scene) -> list[Array]:
+def _unsettled(scene: Scene) -> list[FloatArray]:
     """The state at each initial state before it settles; settling moves the hand by little."""
     places = []
     for number in range(scene.initial_state_count):
@@ -148,11 +149,11 @@ def _unsettled(scene: Scene) -> list[Array]:
     return places
 
 
-def _distance(one: Array, other: Array) -> float:
+def _distance(one: FloatArray, other: FloatArray) -> float:
     return float(np.abs(one[PLACE] - other[PLACE]).max())
 
 
-def _same(one: Array, other: Array) -> bool:
+def _same(one: FloatArray, other: FloatArray) -> bool:
     return _distance(one, other) < SAME
 
 

@@ -11,11 +11,11 @@ import time
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ....toolkit.arrays import Float32Array, FloatArray
 from ....toolkit.errors import InvalidInputError, PolicyError
 from ..conventions import AGENTVIEW, SETTINGS, WRIST, Conventions, executable, picture, read_conventions, state_vector
-from ..interface import Array, Episode, Observation, PolicyInfo
+from ..interface import Episode, Observation, PolicyInfo
 from ..spec import PolicySpec, check_settings
 from .link import Link, LostConnectionError
 from .policy import REMOTE_SETTINGS, action_chunk, open_link, server_info
@@ -60,7 +60,7 @@ class VlaEvalPolicy:
         except LostConnectionError:  # the server went since the last episode, and may be back
             self._start(episode)
 
-    def act(self, observation: Observation) -> Array:
+    def act(self, observation: Observation) -> FloatArray:
         """The server's next actions, shape (n, 7).
 
         Raises:
@@ -155,13 +155,13 @@ def _task(episode: Episode) -> dict[str, Any]:
     }
 
 
-def _controller_state(observation: Observation, episode: Episode) -> npt.NDArray[np.float32]:
+def _controller_state(observation: Observation, episode: Episode) -> Float32Array:
     """The controller's own idea of the hand: that of the site between the fingertips, turned against the hand's."""
     from scipy.spatial.transform import Rotation
 
     site = episode.scene.arm.grip_site
     rotation = Rotation.from_matrix(np.array(episode.scene.data.site_xmat[site]).reshape(3, 3)).as_rotvec()
-    state: Array = np.concatenate([observation.eef_pos_m, rotation, observation.gripper_pos_m])
+    state: FloatArray = np.concatenate([observation.eef_pos_m, rotation, observation.gripper_pos_m])
     return state.astype(np.float32)
 
 

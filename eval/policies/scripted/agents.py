@@ -14,12 +14,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from ....toolkit.arrays import FloatArray
 from ....toolkit.simulation.observing.targets import goal_targets, target_positions
 from ....toolkit.simulation.scene import NO_OP, Scene
 from ..interface import Episode, Observation, PolicyInfo
 from . import fixtures, grasping, motion, skills
 from .goals import check_goal, handle_another, pursue
-from .motion import Array, Motion
+from .motion import Motion
 from .premises import premises_hold as premises_of_instruction_hold
 
 SETTINGS: dict[str, str | int | float | bool] = {
@@ -79,7 +80,7 @@ class Persist:
         check_goal(episode.scene.task)
         self._motion = self._respond(episode)
 
-    def act(self, observation: Observation) -> Array:
+    def act(self, observation: Observation) -> FloatArray:
         """The next action, shape (1, 7), from the simulator's present state."""
         del observation  # the scripted agents read the simulator itself
         return np.clip(next(self._motion), -1.0, 1.0)[np.newaxis]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import numpy.typing as npt
 
+from ....toolkit.arrays import BoolArray, FloatArray
 from ....toolkit.simulation.observing.targets import body_box, collision_geoms
 from ....toolkit.simulation.scene import Scene
-from .motion import OPEN, Array, Pose
+from .motion import OPEN, Pose
 
 STEP_M = 0.001
 """How finely the next wall is sought along a line."""
@@ -33,7 +33,7 @@ ROBOT = ("robot0", "gripper0", "mount0")
 """How the names of the robot's bodies begin."""
 
 
-def occupied(scene: Scene, geoms: list[int], points: Array, margin_m: float = 0.0) -> npt.NDArray[np.bool_]:
+def occupied(scene: Scene, geoms: list[int], points: FloatArray, margin_m: float = 0.0) -> BoolArray:
     """Which points, shape (P, 3), lie within the geoms' own boxes, made larger by a margin, shape (P,)."""
     geoms = _near(scene, geoms, points, margin_m)
     rotations = np.array(scene.data.geom_xmat[geoms]).reshape(-1, 3, 3)
@@ -42,7 +42,7 @@ def occupied(scene: Scene, geoms: list[int], points: Array, margin_m: float = 0.
     return np.asarray(np.all(np.abs(local - box[..., :3]) <= box[..., 3:] + margin_m, axis=2).any(axis=0))
 
 
-def _near(scene: Scene, geoms: list[int], points: Array, margin_m: float) -> list[int]:
+def _near(scene: Scene, geoms: list[int], points: FloatArray, margin_m: float) -> list[int]:
     """Those of the geoms whose boxes, made larger by a margin, any of the points may lie in: most are far from all."""
     centres, halves = scene.model.geom_aabb[geoms, :3], scene.model.geom_aabb[geoms, 3:]
     reach = np.linalg.norm(np.abs(centres) + halves + margin_m, axis=1)
@@ -51,7 +51,7 @@ def _near(scene: Scene, geoms: list[int], points: Array, margin_m: float) -> lis
     return [geom for geom, near in zip(geoms, beyond <= reach, strict=True) if near]
 
 
-def corners(scene: Scene, geoms: list[int]) -> Array:
+def corners(scene: Scene, geoms: list[int]) -> FloatArray:
     """Corners of the geoms' own boxes in the world, in m, shape (8 N, 3)."""
     signs = np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, 8).T
     local = scene.model.geom_aabb[geoms, np.newaxis, :3] + signs * scene.model.geom_aabb[geoms, np.newaxis, 3:]
@@ -60,7 +60,7 @@ def corners(scene: Scene, geoms: list[int]) -> Array:
     return np.asarray(world.reshape(-1, 3))
 
 
-def free_way(scene: Scene, name: str, start: Array, direction: Array, longest_m: float = 0.5) -> float:
+def free_way(scene: Scene, name: str, start: FloatArray, direction: FloatArray, longest_m: float = 0.5) -> float:
     """How far it is from a point along a direction until something is met, other than the robot and one object."""
     distances = np.arange(0.0, longest_m, STEP_M)
     met = occupied(scene, _surroundings(scene, name), start + distances[:, np.newaxis] * direction)
@@ -92,7 +92,7 @@ def in_the_way(scene: Scene, pose: Pose, opening: float, name: str) -> int:
     return int(occupied(scene, _surroundings(scene, name), points, MARGIN_M).sum())
 
 
-def way_over(scene: Scene, start: Pose, end: Pose, name: str, *, carried: bool) -> list[Array]:
+def way_over(scene: Scene, start: Pose, end: Pose, name: str, *, carried: bool) -> list[FloatArray]:
     """Points in m, shape (3,), over which a hand gets from pose to pose without meeting what stands in between.
 
     Args:
@@ -110,7 +110,7 @@ def way_over(scene: Scene, start: Pose, end: Pose, name: str, *, carried: bool) 
     if carried:
         own = corners(scene, collision_geoms(scene, int(scene.model.body(f"{name}_main").id)))
         body = np.concatenate([body, own - scene.grip_pos()])
-    ways: list[list[Array]] = []
+    ways: list[list[FloatArray]] = []
     met: list[int] = []
     for rise_m in RISES_M:
         height = max(start.position_m[2], end.position_m[2]) + rise_m
@@ -122,7 +122,7 @@ def way_over(scene: Scene, start: Pose, end: Pose, name: str, *, carried: bool) 
     return ways[int(np.argmin(met))]
 
 
-def hand_points(opening: float) -> Array:
+def hand_points(opening: float) -> FloatArray:
     """Points on the outside of fingers, palm and wrist, from the site between the fingertips, in m, shape (P, 3)."""
     gap_m = 0.04 if opening == OPEN else 0.02
     finger = gap_m + np.linspace(0.0, FINGER_M, 3)
@@ -133,7 +133,7 @@ def hand_points(opening: float) -> Array:
     return np.asarray(np.concatenate([part.reshape(3, -1) for part in (fingers, palm, wrist)], axis=1).T)
 
 
-def _swept(body: Array, way: list[Array]) -> Array:
+def _swept(body: FloatArray, way: list[FloatArray]) -> FloatArray:
     """Points of a body along a way, from its second step on: where it stands now, it may well touch something."""
     stops = []
     for here, there in itertools.pairwise(way):

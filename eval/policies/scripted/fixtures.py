@@ -8,24 +8,11 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
+from ....toolkit.arrays import FloatArray
 from ....toolkit.simulation.observing.targets import body_box, moving_joint, opening_direction, target_positions
 from ....toolkit.simulation.scene import Scene
 from .grasping import ACROSS, DOWN
-from .motion import (
-    CLOSED,
-    OPEN,
-    PASSED_M,
-    TOUCH_SPEED,
-    Array,
-    Motion,
-    Pose,
-    action_toward,
-    go,
-    reach,
-    rotated,
-    shift,
-    stay,
-)
+from .motion import CLOSED, OPEN, PASSED_M, TOUCH_SPEED, Motion, Pose, action_toward, go, reach, rotated, shift, stay
 from .skills import HOVER_M
 
 PULL_TILT_RAD, PULL_RUN_UP_M = np.radians(75.0), 0.12
@@ -108,7 +95,7 @@ def _press_pose(scene: Scene, handle: str) -> Pose:
     return Pose(position_m=point, approach=DOWN, fingers=ACROSS)
 
 
-def way_out(scene: Scene, handle: str) -> Array:
+def way_out(scene: Scene, handle: str) -> FloatArray:
     """Direction in which a door begins to open, wherever it is now: the way out from behind it, unit vector, (3,)."""
     joint = moving_joint(scene, handle)
     turned_rad = float(scene.data.qpos[scene.model.jnt_qposadr[joint]])

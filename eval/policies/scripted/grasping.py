@@ -11,10 +11,11 @@ from enum import StrEnum
 
 import numpy as np
 
+from ....toolkit.arrays import FloatArray
 from ....toolkit.simulation.observing.targets import body_box, collision_geoms
 from ....toolkit.simulation.scene import Scene
 from .clearance import STEP_M, corners, in_the_way, is_overhung, occupied
-from .motion import HALF_OPEN, OPEN, Array, Pose, rotated
+from .motion import HALF_OPEN, OPEN, Pose, rotated
 
 GRIPPER_WIDTH_M = 0.07
 """Widest thing that the hand takes between its fingers."""
@@ -77,13 +78,13 @@ class Grasp:
     """
 
     hold: Hold
-    fingers: Array
+    fingers: FloatArray
     lean_rad: float = 0.0
     opening: float = OPEN
     beside_m: tuple[float, ...] = (0.0, 0.0, 0.0)
 
 
-def choose_grasp(scene: Scene, name: str, *, to_m: Array | None = None, lean_rad: float = 0.0) -> Grasp:
+def choose_grasp(scene: Scene, name: str, *, to_m: FloatArray | None = None, lean_rad: float = 0.0) -> Grasp:
     """How to take an object as it stands now: the first of the usual ways in which the hand meets the least.
 
     Args:
@@ -121,7 +122,7 @@ def _tries(scene: Scene, name: str, lean_rad: float) -> list[Grasp]:
     ]
 
 
-def _besides(scene: Scene, name: str, fingers: Array) -> list[tuple[float, ...]]:
+def _besides(scene: Scene, name: str, fingers: FloatArray) -> list[tuple[float, ...]]:
     """Offsets from the middle at which a thing is still between the fingers, the middle first."""
     length = np.cross(DOWN, fingers)
     rooms_m = (
@@ -150,7 +151,7 @@ def grasp_pose(scene: Scene, name: str, grasp: Grasp) -> Pose:
     return upright.turned(np.cross(DOWN, outward), -grasp.lean_rad)
 
 
-def handle_grasp_pose(scene: Scene, name: str, outward: Array) -> Pose:
+def handle_grasp_pose(scene: Scene, name: str, outward: FloatArray) -> Pose:
     """How to take an object by what sticks out of it furthest in a level direction, the fingers to both sides of it."""
     geoms = collision_geoms(scene, int(scene.model.body(f"{name}_main").id))
     reaches = [(corners(scene, [geom]) @ outward).max() for geom in geoms]
@@ -161,13 +162,13 @@ def handle_grasp_pose(scene: Scene, name: str, outward: Array) -> Pose:
     return upright.turned(np.cross(DOWN, outward), -HANDLE_TILT_RAD)
 
 
-def narrowest(scene: Scene, name: str) -> Array:
+def narrowest(scene: Scene, name: str) -> FloatArray:
     """Level direction in which an object is narrowest, unit vector, shape (3,)."""
     directions = [rotated(ACROSS, -DOWN, yaw) for yaw in YAWS_RAD]
     return min(directions, key=lambda direction: width_along(scene, name, direction))
 
 
-def width_along(scene: Scene, name: str, direction: Array) -> float:
+def width_along(scene: Scene, name: str, direction: FloatArray) -> float:
     """An object's extent along a direction, in m."""
     along = corners(scene, collision_geoms(scene, int(scene.model.body(f"{name}_main").id))) @ direction
     return float(np.ptp(along))
@@ -182,7 +183,7 @@ def _is_hollow(scene: Scene, name: str) -> bool:
     return not occupied(scene, collision_geoms(scene, int(scene.model.body(f"{name}_main").id)), points).any()
 
 
-def _top(scene: Scene, name: str) -> Array:
+def _top(scene: Scene, name: str) -> FloatArray:
     """Middle of the top of the geom that reaches highest, in m, shape (3,)."""
     geoms = collision_geoms(scene, int(scene.model.body(f"{name}_main").id))
     heights = [corners(scene, [geom])[:, 2].max() for geom in geoms]
@@ -190,7 +191,7 @@ def _top(scene: Scene, name: str) -> Array:
     return np.array([*highest[:, :2].mean(axis=0), highest[:, 2].max()])
 
 
-def _rim_radius(scene: Scene, name: str, outward: Array) -> float:
+def _rim_radius(scene: Scene, name: str, outward: FloatArray) -> float:
     """How far from the middle of a hollow thing's box its wall is to be taken, in m."""
     low, high = body_box(scene, f"{name}_main")
     width = high - low

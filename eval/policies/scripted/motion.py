@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ....toolkit.arrays import FloatArray
 from ....toolkit.simulation.scene import Scene
 
-Array = npt.NDArray[np.float64]
-Motion = Iterator[Array]
+Motion = Iterator[FloatArray]
 
 OPEN, CLOSED, HALF_OPEN = -1.0, 1.0, 0.0
 METRES_PER_UNIT, RADIANS_PER_UNIT = 0.05, 0.5
@@ -60,15 +60,15 @@ class Pose:
         fingers: Direction along which they open, unit vector, shape (3,).
     """
 
-    position_m: Array
-    approach: Array
-    fingers: Array
+    position_m: FloatArray
+    approach: FloatArray
+    fingers: FloatArray
 
     def moved(self, offset_m: npt.ArrayLike) -> Pose:
         """The same orientation elsewhere."""
         return Pose(position_m=self.position_m + np.asarray(offset_m), approach=self.approach, fingers=self.fingers)
 
-    def turned(self, axis: Array, angle_rad: float) -> Pose:
+    def turned(self, axis: FloatArray, angle_rad: float) -> Pose:
         """The same place, the hand turned about an axis through it."""
         return Pose(
             position_m=self.position_m,
@@ -77,19 +77,19 @@ class Pose:
         )
 
     @property
-    def rotation(self) -> Array:
+    def rotation(self) -> FloatArray:
         """Orientation matrix of the site between the fingertips, shape (3, 3)."""
         return np.column_stack([self.fingers, np.cross(self.approach, self.fingers), self.approach])
 
 
-def rotated(vector: Array, axis: Array, angle_rad: float) -> Array:
+def rotated(vector: FloatArray, axis: FloatArray, angle_rad: float) -> FloatArray:
     """A vector turned about a unit axis (Rodrigues), shape (3,)."""
     cosine, sine = np.cos(angle_rad), np.sin(angle_rad)
     turned = vector * cosine + np.cross(axis, vector) * sine + axis * (axis @ vector) * (1.0 - cosine)
     return np.asarray(turned)
 
 
-def rotation_vector(rotation: Array) -> Array:
+def rotation_vector(rotation: FloatArray) -> FloatArray:
     """Axis times angle in rad, shape (3,), of a rotation matrix of less than half a turn, shape (3, 3)."""
     skew = rotation - rotation.T
     axis = 0.5 * np.array([skew[2, 1], skew[0, 2], skew[1, 0]])
@@ -99,7 +99,7 @@ def rotation_vector(rotation: Array) -> Array:
     return np.asarray(axis / sine * np.arctan2(sine, 0.5 * (np.trace(rotation) - 1.0)))
 
 
-def action_toward(scene: Scene, pose: Pose, gripper: float, speed: float = TOP_SPEED) -> Array:
+def action_toward(scene: Scene, pose: Pose, gripper: float, speed: float = TOP_SPEED) -> FloatArray:
     """The action, shape (7,), that moves the hand towards a pose, no translation component above ``speed``."""
     way = POSITION_GAIN * (pose.position_m - scene.grip_pos()) / METRES_PER_UNIT
     turn = _turn_left(scene, pose) / RADIANS_PER_UNIT
@@ -127,7 +127,7 @@ def reach(
         speed: Largest translation component of an action.
     """
     nearest, since = np.inf, 0
-    recent: deque[Array] = deque(maxlen=STALL_STEPS)
+    recent: deque[FloatArray] = deque(maxlen=STALL_STEPS)
     while since < PATIENCE_STEPS:
         goal = pose()
         off = float(np.linalg.norm(goal.position_m - scene.grip_pos()))
@@ -171,6 +171,6 @@ def present_pose(scene: Scene) -> Pose:
     return Pose(position_m=scene.grip_pos(), approach=rotation[:, 2], fingers=rotation[:, 0])
 
 
-def _turn_left(scene: Scene, pose: Pose) -> Array:
+def _turn_left(scene: Scene, pose: Pose) -> FloatArray:
     present = np.array(scene.data.site_xmat[scene.arm.grip_site]).reshape(3, 3)
     return rotation_vector(pose.rotation @ present.T)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ....toolkit.arrays import FloatArray
 from ....toolkit.simulation.observing.targets import (
     body_box,
     handle_name,
@@ -16,7 +17,7 @@ from ....toolkit.simulation.observing.targets import (
 from ....toolkit.simulation.scene import Scene
 from .clearance import free_way, in_the_way
 from .grasping import ACROSS, ALONG, GRIPPER_WIDTH_M, Grasp, Hold, choose_grasp, grasp_pose
-from .motion import OPEN, Array
+from .motion import OPEN
 from .skills import LEVEL, LOWERING_M, underside
 
 INTO_REGION_M = 0.04
@@ -46,7 +47,7 @@ CORNER_M = 0.03
 """How far beyond what a dish is towed past it goes on before it turns."""
 
 
-def resting_place(scene: Scene, relation: str, subject: str, place_name: str) -> Callable[[], Array]:
+def resting_place(scene: Scene, relation: str, subject: str, place_name: str) -> Callable[[], FloatArray]:
     """Where the underside of a thing goes that should be on or in a place, in m, shape (3,), as a function of now.
 
     A function, since places move: a drawer is pulled out, a plate is pushed.
@@ -58,7 +59,7 @@ def resting_place(scene: Scene, relation: str, subject: str, place_name: str) ->
     return lambda: np.asarray(middle() + beside)
 
 
-def _middle(scene: Scene, relation: str, place_name: str) -> Callable[[], Array]:
+def _middle(scene: Scene, relation: str, place_name: str) -> Callable[[], FloatArray]:
     libero = scene.libero
     if place_name not in libero.object_sites_dict:
         return lambda: _above(scene, f"{place_name}_main", target_positions(scene, [place_name])[0])
@@ -68,7 +69,7 @@ def _middle(scene: Scene, relation: str, place_name: str) -> Callable[[], Array]
         drawer = scene.model.body(scene.model.jnt_bodyid[joint]).name
         address, travel_m = scene.model.jnt_qposadr[joint], np.abs(scene.model.jnt_range[joint]).max()
 
-        def above_open_drawer() -> Array:
+        def above_open_drawer() -> FloatArray:
             # For an empty hand the drawer is still shut: go where it would be.
             still_m = max(0.0, travel_m - abs(scene.data.qpos[address]))
             middle = scene.data.site_xpos[site] + opening_direction(scene, joint) * still_m
@@ -81,7 +82,7 @@ def _middle(scene: Scene, relation: str, place_name: str) -> Callable[[], Array]
     return lambda: scene.data.site_xpos[site] + INTO_REGION_M * scene.data.site_xmat[site].reshape(3, 3)[:, 2]
 
 
-def _beside_others(scene: Scene, relation: str, subject: str, place_name: str) -> Array:
+def _beside_others(scene: Scene, relation: str, subject: str, place_name: str) -> FloatArray:
     """Offset, in m, shape (3,), from the middle of a place that several things of the goal share, side by side."""
     sharing = [part[1] for part in scene.task.goal if part[0] == "on" == relation and part[2:] == (place_name,)]
     rank = sharing.index(subject) - 0.5 * (len(sharing) - 1) if subject in sharing else 0.0
@@ -96,7 +97,7 @@ def _is_on_table(scene: Scene, place_name: str) -> bool:
     return site is not None and scene.libero.get_object(site.parent_name) is None
 
 
-def _free_spot(scene: Scene, subject: str, region: str, middle: Array) -> Array:
+def _free_spot(scene: Scene, subject: str, region: str, middle: FloatArray) -> FloatArray:
     """Offset, in m, shape (3,), from the middle of a region of the table to where the hand meets the least."""
     half = SPOT_SHARE * np.array(scene.libero.object_sites_dict[region].size[:2])
     spots = [np.array([x * half[0], y * half[1], 0.0]) for x, y in ((0, 0), (0, 1), (0, -1), (1, 0), (-1, 0))]
@@ -104,7 +105,7 @@ def _free_spot(scene: Scene, subject: str, region: str, middle: Array) -> Array:
     return min(spots, key=lambda spot: in_the_way(scene, pose.moved(spot), OPEN, subject))
 
 
-def fit(scene: Scene, subject: str, grasp: Grasp, relation: str, place_name: str) -> tuple[Array | None, float]:
+def fit(scene: Scene, subject: str, grasp: Grasp, relation: str, place_name: str) -> tuple[FloatArray | None, float]:
     """How to turn the fingers over a narrow compartment, None if no matter, and how far to lower a thing into it."""
     region = scene.libero.object_sites_dict.get(place_name)
     parent = getattr(region, "parent_name", None)
@@ -128,7 +129,7 @@ def chamber(scene: Scene, relation: str, place_name: str) -> str | None:
     return str(parent) if len(joints) == 1 else None
 
 
-def standing_place(scene: Scene, subject: str, region: str, outward: Array) -> Callable[[], Array]:
+def standing_place(scene: Scene, subject: str, region: str, outward: FloatArray) -> Callable[[], FloatArray]:
     """Where the underside of a thing stands in a chamber: amid its walls, near its back."""
     middle = np.array(scene.data.site_xpos[scene.model.site(region).id])
     sideways = np.asarray(np.cross(outward, UP))
@@ -138,7 +139,7 @@ def standing_place(scene: Scene, subject: str, region: str, outward: Array) -> C
     low, high = body_box(scene, f"{subject}_main")
     depth_m = float(np.abs(0.5 * (high - low) @ outward))
 
-    def standing() -> Array:
+    def standing() -> FloatArray:
         box = body_box(scene, f"{subject}_main")
         off_middle = (target_positions(scene, [subject])[0] - 0.5 * (box[0] + box[1])) * LEVEL
         return np.asarray(centre - outward * (span[2] - BACK_GAP_M - depth_m) + off_middle)
@@ -146,7 +147,7 @@ def standing_place(scene: Scene, subject: str, region: str, outward: Array) -> C
     return standing
 
 
-def _above(scene: Scene, body: str, middle: Array) -> Array:
+def _above(scene: Scene, body: str, middle: FloatArray) -> FloatArray:
     _, high = body_box(scene, body)
     return np.array([middle[0], middle[1], high[2] + ABOVE_M])
 
@@ -165,7 +166,7 @@ def is_dish_on_table(scene: Scene, subject: str, region: str) -> bool:
     return bool((high - low)[2] <= DISH_HEIGHT_M and (high - low)[:2].min() > GRIPPER_WIDTH_M)
 
 
-def path_past_others(scene: Scene, dish: str, region: str) -> list[Array]:
+def path_past_others(scene: Scene, dish: str, region: str) -> list[FloatArray]:
     """Points over which a dish gets into a region of the table without jamming what stands in the straight way."""
     start = target_positions(scene, [dish])[0] * LEVEL
     goal = np.array(scene.data.site_xpos[scene.model.site(region).id])

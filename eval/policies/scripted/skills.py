@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ....toolkit.arrays import FloatArray
 from ....toolkit.simulation.observing.targets import body_box, target_positions
 from ....toolkit.simulation.scene import Scene
 from .clearance import way_over
@@ -22,7 +23,6 @@ from .motion import (
     OPEN,
     PASSED_M,
     TOUCH_SPEED,
-    Array,
     Motion,
     Pose,
     action_toward,
@@ -95,10 +95,10 @@ def place(
     scene: Scene,
     name: str,
     grasp: Grasp,
-    destination: Callable[[], Array],
+    destination: Callable[[], FloatArray],
     *,
     empty: bool,
-    fingers: Array | None = None,
+    fingers: FloatArray | None = None,
     lowering_m: float = LOWERING_M,
 ) -> Motion:
     """Carry an object over a destination, lower it until something stops it, let go and withdraw.
@@ -135,7 +135,7 @@ def place(
     yield from shift(scene, [0.0, 0.0, HOVER_M])
 
 
-def insert(scene: Scene, name: str, outward: Array, resting: Callable[[], Array], *, empty: bool) -> Motion:
+def insert(scene: Scene, name: str, outward: FloatArray, resting: Callable[[], FloatArray], *, empty: bool) -> Motion:
     """Take an object by its handle, bring it into a chamber through the opening at its side, let go and withdraw.
 
     Args:
@@ -190,14 +190,14 @@ def _while_held(scene: Scene, name: str, motion: Motion) -> Motion:
         yield action
 
 
-def underside(scene: Scene, name: str) -> Array:
+def underside(scene: Scene, name: str) -> FloatArray:
     """An object's lowest point below its origin, which is where LIBERO measures it, in m, shape (3,)."""
     low, _ = body_box(scene, f"{name}_main")
     origin = target_positions(scene, [name])[0]
     return np.array([origin[0], origin[1], low[2]])
 
 
-def tow(scene: Scene, name: str, path: Sequence[Array], *, empty: bool) -> Motion:
+def tow(scene: Scene, name: str, path: Sequence[FloatArray], *, empty: bool) -> Motion:
     """Set closed fingertips into a dish and drag it over the table by its rim, then withdraw.
 
     Args:
@@ -207,7 +207,7 @@ def tow(scene: Scene, name: str, path: Sequence[Array], *, empty: bool) -> Motio
         empty: The fingertips stay open and above the dish, and follow the path alone.
     """
 
-    def way(point: Array) -> Array:
+    def way(point: FloatArray) -> FloatArray:
         return np.asarray((point - target_positions(scene, [name])[0]) * LEVEL)
 
     def inside(height_m: float) -> Pose:
@@ -235,5 +235,5 @@ def tow(scene: Scene, name: str, path: Sequence[Array], *, empty: bool) -> Motio
     yield from shift(scene, [0.0, 0.0, HOVER_M])
 
 
-def _at_most(vector: Array, length: float) -> Array:
+def _at_most(vector: FloatArray, length: float) -> FloatArray:
     return np.asarray(vector / max(1.0, float(np.linalg.norm(vector)) / length))

@@ -6,18 +6,18 @@ import math
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conflictvla.eval.measures.behaviour import duration_s, gripper_movement_m, jerk, path_length
+from conflictvla.toolkit.arrays import FloatArray
 from conflictvla.toolkit.records import CONTROL_HZ
 
 from . import reference_measures as slow
 
 
-def times(steps: int) -> npt.NDArray[np.float64]:
+def times(steps: int) -> FloatArray:
     return np.arange(steps) / CONTROL_HZ
 
 

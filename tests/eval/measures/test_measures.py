@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -14,10 +13,9 @@ from hypothesis.extra import numpy as hnp
 from scipy.spatial.transform import Rotation
 
 from conflictvla.eval.measures import MEASURES, outcome, process
+from conflictvla.toolkit.arrays import FloatArray
 
 from . import reference_measures as slow
-
-FloatArray = npt.NDArray[np.float64]
 
 BOTH = np.array([0], np.int64), np.array([1], np.int64)
 

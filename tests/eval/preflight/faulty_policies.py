@@ -10,8 +10,9 @@ import time
 import numpy as np
 
 from conflictvla.eval.policies.conventions import Conventions, shortest, turned
-from conflictvla.eval.policies.interface import Array, Episode, Image, Observation, PolicyInfo
+from conflictvla.eval.policies.interface import Episode, Observation, PolicyInfo
 from conflictvla.eval.policies.scripted.agents import Persist
+from conflictvla.toolkit.arrays import FloatArray, Image
 from conflictvla.toolkit.prompts import PREMISE_CHECK
 from conflictvla.toolkit.simulation.pictures.rendering import camera_of
 
@@ -41,7 +42,7 @@ class Sound:
         self.heard = self.hear(episode.instruction)
         self._own = self.hear(episode.instance.instruction)
 
-    def act(self, observation: Observation) -> Array:
+    def act(self, observation: Observation) -> FloatArray:
         chunk = np.repeat(self._expert.act(observation), self.length(), axis=0)
         picture = self.look(observation)
         if not (self.recognises(picture) and self.knows(observation.state)):
@@ -66,23 +67,23 @@ class Sound:
         """A little of the picture that reaches the actions whatever it shows."""
         return float(picture.mean()) / 10_000.0
 
-    def knows(self, state: Array) -> bool:
+    def knows(self, state: FloatArray) -> bool:
         return bool(np.linalg.norm(state[3:6]) >= np.pi and state[2] > 0.5)
 
     def length(self) -> int:
         return CHUNK
 
-    def speak(self, chunk: Array) -> Array:
+    def speak(self, chunk: FloatArray) -> FloatArray:
         return chunk
 
 
 class Raises(Sound):
-    def act(self, observation: Observation) -> Array:
+    def act(self, observation: Observation) -> FloatArray:
         raise KeyError("observation.images.image2")
 
 
 class NarrowActions(Sound):
-    def speak(self, chunk: Array) -> Array:
+    def speak(self, chunk: FloatArray) -> FloatArray:
         return chunk[:, :6]
 
 
@@ -97,22 +98,22 @@ class EndlessChunks(Sound):
 
 
 class Unnormalised(Sound):
-    def speak(self, chunk: Array) -> Array:
+    def speak(self, chunk: FloatArray) -> FloatArray:
         return np.concatenate([127.0 * chunk[:, :6], chunk[:, 6:]], axis=1)
 
 
 class Metres(Sound):
-    def speak(self, chunk: Array) -> Array:
+    def speak(self, chunk: FloatArray) -> FloatArray:
         return np.concatenate([0.05 * chunk[:, :6], chunk[:, 6:]], axis=1)
 
 
 class GripperFlipped(Sound):
-    def speak(self, chunk: Array) -> Array:
+    def speak(self, chunk: FloatArray) -> FloatArray:
         return np.concatenate([chunk[:, :6], -chunk[:, 6:]], axis=1)
 
 
 class GripperOpenHigh(Sound):
-    def speak(self, chunk: Array) -> Array:
+    def speak(self, chunk: FloatArray) -> FloatArray:
         return np.concatenate([chunk[:, :6], (1.0 - chunk[:, 6:]) / 2.0], axis=1)
 
 
@@ -147,12 +148,12 @@ class UpsideDown(Sound):
 class ShortRotations(Sound):
     """Was trained on rotations of at most pi."""
 
-    def knows(self, state: Array) -> bool:
+    def knows(self, state: FloatArray) -> bool:
         return bool(np.allclose(shortest(state[3:6]), state[3:6]) and state[2] > 0.5)
 
 
 class Unseeded(Sound):
-    def speak(self, chunk: Array) -> Array:
+    def speak(self, chunk: FloatArray) -> FloatArray:
         return chunk + 0.01 * self.drawn.standard_normal(chunk.shape)
 
 
@@ -161,7 +162,7 @@ class Remembers(Sound):
 
     before = 0.0
 
-    def act(self, observation: Observation) -> Array:
+    def act(self, observation: Observation) -> FloatArray:
         chunk = super().act(observation)
         if observation.step > 4:
             self.before = 0.01
@@ -169,7 +170,7 @@ class Remembers(Sound):
 
 
 class Slow(Sound):
-    def act(self, observation: Observation) -> Array:
+    def act(self, observation: Observation) -> FloatArray:
         time.sleep(0.3)
         return super().act(observation)
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from conflictvla.eval.policies.interface import Array, Episode, Observation, PolicyInfo
+from conflictvla.eval.policies.interface import Episode, Observation, PolicyInfo
+from conflictvla.toolkit.arrays import FloatArray, Image
 
 SIZE = 32
 CHUNK = 5
 CAMERAS = ("agentview", "robot0_eye_in_hand")
-
-Image = npt.NDArray[np.uint8]
 
 
 class ColourFollower:
@@ -27,7 +25,7 @@ class ColourFollower:
         self._instance = f"{episode.instance.arm}/{episode.init_state}"
         self._episodes = getattr(self, "_episodes", 0) + 1
 
-    def act(self, observation: Observation) -> Array:
+    def act(self, observation: Observation) -> FloatArray:
         views = {camera: observation.image(camera, SIZE) for camera in CAMERAS}
         self.seen[f"{self._episodes} {self._instance}", observation.step] = views
         means = [view.mean(axis=(0, 1)) / 255 for view in views.values()]

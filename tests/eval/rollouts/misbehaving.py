@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from conflictvla.eval.policies.interface import Array, Episode, Observation, PolicyInfo
+from conflictvla.eval.policies.interface import Episode, Observation, PolicyInfo
+from conflictvla.toolkit.arrays import FloatArray
 
 
 class Drift:
@@ -17,13 +18,13 @@ class Drift:
 
     def __init__(self) -> None:
         self.info = PolicyInfo(name="drift", revision="1")
-        self._action: Array = np.zeros((1, 7))
+        self._action: FloatArray = np.zeros((1, 7))
 
     def reset(self, episode: Episode) -> None:
         draw = np.random.default_rng([episode.seed, len(episode.instruction)])
         self._action = draw.uniform(-0.2, 0.2, (1, 7))
 
-    def act(self, observation: Observation) -> Array:
+    def act(self, observation: Observation) -> FloatArray:
         return self._action
 
 
@@ -36,7 +37,7 @@ class DiesOnce(Drift):
         super().reset(episode)
         DiesOnce.episodes += 1
 
-    def act(self, observation: Observation) -> Array:
+    def act(self, observation: Observation) -> FloatArray:
         flag = Path(os.environ["CONFLICTVLA_TEST_FLAG"])
         if DiesOnce.episodes == 2 and observation.step == 3 and not flag.exists():
             flag.touch()
@@ -56,7 +57,7 @@ class DiesAlways(Drift):
 class Sulks(Drift):
     """Raises on conflicts, and only on conflicts."""
 
-    def act(self, observation: Observation) -> Array:
+    def act(self, observation: Observation) -> FloatArray:
         if self._conflict and observation.step == 2:
             raise ValueError("I would rather not")
         return super().act(observation)
@@ -73,7 +74,7 @@ class Hangs(Drift):
         super().reset(episode)
         self._conflict = episode.instance.case_id is not None
 
-    def act(self, observation: Observation) -> Array:
+    def act(self, observation: Observation) -> FloatArray:
         while self._conflict:
             time.sleep(60.0)
         return super().act(observation)

@@ -12,7 +12,7 @@ import pytest
 
 from conflictvla.builders.rollouts.shards import shard_path
 from conflictvla.builders.tasks_dataset.dataset import load_instances
-from conflictvla.eval.policies.interface import Array, Episode, Observation, PolicyInfo
+from conflictvla.eval.policies.interface import Episode, Observation, PolicyInfo
 from conflictvla.eval.policies.registry import load_policy
 from conflictvla.eval.policies.rotations import axis_angle
 from conflictvla.eval.policies.scripted.premises import premises_hold
@@ -22,6 +22,7 @@ from conflictvla.eval.rollouts.jobs import Job
 from conflictvla.eval.rollouts.rollout import rollout_id, run_rollout
 from conflictvla.eval.rollouts.run import SHARDS, RunProgress, run_policy, with_references
 from conflictvla.eval.rollouts.versions import installed_versions
+from conflictvla.toolkit.arrays import FloatArray
 from conflictvla.toolkit.errors import InvalidInputError, NotFoundError, PolicyError
 from conflictvla.toolkit.prompts import PREMISE_CHECK, prompt_sha256
 from conflictvla.toolkit.records import Arm, Instance, Prompt
@@ -42,7 +43,7 @@ class Wave:
     def reset(self, episode: Episode) -> None:
         self.episodes.append(episode)
 
-    def act(self, observation: Observation) -> Array:
+    def act(self, observation: Observation) -> FloatArray:
         self.asked.append(observation.step)
         if self._answer is not None:
             return self._answer(observation)  # type: ignore[return-value]  # wrong on purpose
@@ -165,7 +166,7 @@ def test_a_run_that_breaks_off_keeps_what_was_finished_and_goes_on_from_there(
 def test_clipped_actions_are_counted_and_warned_of(
     scenes: ScenePool, short: tuple[Instance, ...], tmp_path: Path
 ) -> None:
-    def gone_wild_under_conflict(seen: Observation) -> Array:
+    def gone_wild_under_conflict(seen: Observation) -> FloatArray:
         return np.full((2, 7), 0.5 if policy.episodes[-1].instance.case_id is None else -1.5)
 
     policy, told = Wave(gone_wild_under_conflict), list[RunProgress]()

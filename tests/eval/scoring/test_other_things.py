@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
@@ -20,12 +19,11 @@ from conflictvla.eval.analyses.supplementary import NO_OBJECTS, NO_OTHER_OBJECT
 from conflictvla.eval.measures.other_things import grasped, other_approach, touched
 from conflictvla.eval.scores.file import read_scores
 from conflictvla.eval.scores.scores import Scores, score
+from conflictvla.toolkit.arrays import FloatArray
 from conflictvla.toolkit.records import Arm
 
 from ..measures import reference_measures as slow
 from ..synthetic_rollouts import make_record, make_rollout, write_dataset, write_parquet
-
-FloatArray = npt.NDArray[np.float64]
 
 BOWL, PLATE, MUG = (0.3, 0.0, 0.0), (0.3, 0.2, 0.0), (0.0, 0.4, 0.0)
 CABINET = OBJECT_SLOTS

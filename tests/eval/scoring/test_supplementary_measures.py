@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,11 +14,10 @@ from conflictvla.eval.measures.holding import carries_other
 from conflictvla.eval.measures.paths import GripperPaths, gripper_paths
 from conflictvla.eval.measures.position import position_similarity
 from conflictvla.eval.measures.warping import warping_similarity
+from conflictvla.toolkit.arrays import Float32Array, FloatArray
 
 from ..measures import reference_measures as slow
 
-FloatArray = npt.NDArray[np.float64]
-Frames = npt.NDArray[np.float32]
 MEASURES = {
     "position": (position_similarity, slow.position_similarity),
     "warping": (warping_similarity, slow.warping_similarity),
@@ -122,7 +120,7 @@ def test_axioms(seed: int, other_steps: int) -> None:
     assert 1 <= of_pair("divergence", path, still) <= min(len(path) - 1, other_steps)
 
 
-def slowly(action: Frames, fingers: Frames, eef: Frames, target: Frames) -> bool:
+def slowly(action: Float32Array, fingers: Float32Array, eef: Float32Array, target: Float32Array) -> bool:
     targets = [target[:, k : k + 3].tolist() for k in range(0, target.shape[1], 3)]
     return slow.carries_other(action[:, 6].tolist(), fingers.tolist(), eef.tolist(), targets)
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from conflictvla.builders.rollouts.schema import FRAME_FEATURES, Rollout
@@ -19,6 +18,7 @@ from conflictvla.eval.submissions.record_checks import check_rollouts
 from conflictvla.eval.submissions.results import result_of
 from conflictvla.eval.submissions.state_checks import check_states
 from conflictvla.eval.submissions.verify import verify_submission
+from conflictvla.toolkit.arrays import Float32Array
 from conflictvla.toolkit.errors import DatasetError, InvalidInputError
 from conflictvla.toolkit.probes.visual_settings import VisualSettings, draw_visual_settings, visual_settings_json
 from conflictvla.toolkit.prompts import prompt_sha256
@@ -47,7 +47,7 @@ def changed(rollouts: list[Rollout], row: int, **changes: object) -> list[Rollou
     return [*rollouts[:row], with_episode(rollouts[row], **changes), *rollouts[row + 1 :]]
 
 
-def with_frames(rollout: Rollout, **frames: npt.NDArray[np.float32]) -> Rollout:
+def with_frames(rollout: Rollout, **frames: Float32Array) -> Rollout:
     return replace(rollout, frames=rollout.frames | {name.replace("__", "."): v for name, v in frames.items()})
 
 

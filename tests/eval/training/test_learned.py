@@ -25,13 +25,14 @@ from conflictvla.eval.training.demonstrations import (
     write_demonstrations,
 )
 from conflictvla.eval.training.recipe import INIT_STATES, SUITE, record_example, train_example
+from conflictvla.toolkit.arrays import FloatArray
 from conflictvla.toolkit.errors import DatasetError, InvalidInputError, NotFoundError
 from conflictvla.toolkit.libero.base_tasks import base_task, base_tasks
 from conflictvla.toolkit.prompts import prompt_text
 from conflictvla.toolkit.records import BaseTask, Prompt
 from conflictvla.toolkit.simulation.scene import Scene
 
-from ..trials import Array, instance_of, roll_out
+from ..trials import instance_of, roll_out
 
 STOVE, RACK = (base_task("libero_goal", name) for name in ("turn_on_the_stove", "put_the_wine_bottle_on_the_rack"))
 
@@ -41,7 +42,7 @@ def scene_of(task: BaseTask) -> Scene:
     return Scene(task)
 
 
-def first_chunk(policy: Policy, prompt: str, task: BaseTask = STOVE) -> Array:
+def first_chunk(policy: Policy, prompt: str, task: BaseTask = STOVE) -> FloatArray:
     scene = scene_of(task)
     scene.reset(0)
     policy.reset(Episode(instruction=prompt, init_state=0, seed=0, instance=instance_of(task), scene=scene))

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from conflictvla.builders.tasks_dataset.dataset import load_instances
-from conflictvla.toolkit.facts import Entity, Mask, SceneFacts
+from conflictvla.toolkit.arrays import BoolArray
+from conflictvla.toolkit.facts import Entity, SceneFacts
 from conflictvla.toolkit.language.plan import Constraint, Plan, Reference, Step
 from conflictvla.toolkit.language.vocabulary import Vocabulary, Word, load_vocabulary
 from conflictvla.toolkit.libero.base_tasks import base_task
@@ -138,7 +139,7 @@ def _with(facts: SceneFacts, missing: Reference) -> SceneFacts:
     )
     states = len(facts.on)
 
-    def grown(mask: Mask) -> Mask:
+    def grown(mask: BoolArray) -> BoolArray:
         return np.pad(mask, ((0, 0), (0, 1), (0, 1)))
 
     return replace(

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
+from conflictvla.toolkit.arrays import FloatArray
 from conflictvla.toolkit.records import Arm
 from conflictvla.toolkit.safety import CostSpec, Evidence, ThingParts, evaluate_cost, read_constraints
 from conflictvla.toolkit.safety.default_cost import default_cost
-
-Array = npt.NDArray[np.float64]
 
 STEPS = 4
 """Actions of the made-up rollout; it has five states."""
@@ -33,7 +31,7 @@ def evidence(
     mug_m: tuple[tuple[float, float, float], ...] = ((0.0, 0.0, 0.9),) * 5,
     mug_quat: tuple[tuple[float, float, float, float], ...] = (UPRIGHT,) * 5,
     falling: tuple[float, ...] = (0.0,) * 5,
-    **measured: dict[tuple[str, str], Array],
+    **measured: dict[tuple[str, str], FloatArray],
 ) -> Evidence:
     place, turn, velocity = np.zeros((5, 3, 3)), np.tile(np.array(UPRIGHT), (5, 3, 1)), np.zeros((5, 12))
     place[:, 1], turn[:, 1], velocity[:, 2] = mug_m, mug_quat, falling

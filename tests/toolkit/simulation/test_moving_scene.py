@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import mujoco
 import numpy as np
-import numpy.typing as npt
 import pytest
 
+from conflictvla.toolkit.arrays import FloatArray
 from conflictvla.toolkit.libero.base_tasks import base_task
 from conflictvla.toolkit.records import CONTROL_HZ
 from conflictvla.toolkit.safety import evaluate_cost, read_constraints
@@ -31,7 +31,7 @@ def still() -> Scene:
     return Scene(base_task("safety_l0", STILL))
 
 
-def restless(steps: int) -> list[npt.NDArray[np.float64]]:
+def restless(steps: int) -> list[FloatArray]:
     """Actions that swing the arm about."""
     rng = np.random.default_rng(5)
     return [np.append(rng.uniform(-1, 1, 6), 1.0) for _ in range(steps)]

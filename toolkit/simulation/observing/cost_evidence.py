@@ -11,9 +11,10 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from ...arrays import FloatArray, IntArray
 from ...errors import InvalidInputError, choices
 from ...safety.conditions import GRIPPER, ROBOT, CostSpec, Predicate
-from ...safety.evaluation import Array, Evidence, IntArray, ThingParts
+from ...safety.evaluation import Evidence, ThingParts
 from ..scene import STATE_SPEC, Scene
 from .forces import ForceWatch
 from .scene_objects import Seen, gripper_parts
@@ -51,7 +52,7 @@ class CostObserver:
 
     def evidence(
         self,
-        states: Array,
+        states: FloatArray,
         seen: Seen | None = None,
     ) -> Evidence:
         """What the conditions are judged by.
@@ -75,7 +76,7 @@ class CostObserver:
             force_n=self.force_watch.largest_n() if self.force_watch else {},
         )
 
-    def _shown(self, states: Array) -> Seen:
+    def _shown(self, states: FloatArray) -> Seen:
         """Contacts and poses of recorded states."""
         contacts, places, turns = [], [], []
         for state in states:
@@ -85,7 +86,7 @@ class CostObserver:
             turns.append(data.xquat.copy())
         return Seen(contacts=contacts, body_pos_m=np.array(places), body_quat_wxyz=np.array(turns))
 
-    def _show(self, state: Array, model: Any) -> Any:
+    def _show(self, state: FloatArray, model: Any) -> Any:
         """MuJoCo's data with the contacts of a state; not the scene's own, which goes on from where it is."""
         if self._data is None:
             self._data = mujoco.MjData(self._scene.model)
@@ -95,7 +96,7 @@ class CostObserver:
         mujoco.mj_collision(model, self._data)
         return self._data
 
-    def _distances(self, states: Array) -> dict[tuple[str, str], Array]:
+    def _distances(self, states: FloatArray) -> dict[tuple[str, str], FloatArray]:
         """How near the pairs come that ``CheckDistance`` names; infinite beyond the largest limit."""
         if not self._close:
             return {}
@@ -103,7 +104,7 @@ class CostObserver:
         # 3.2.3's own mj_geomDistance gives deep overlap for some boxes that are apart.
         wide = copy.copy(self._scene.model)
         wide.geom_margin[:] = wide.body_margin[:] = MARGINS * max(self._close.values())
-        found: dict[tuple[str, str], Array] = {pair: np.full(len(states), np.inf) for pair in self._close}
+        found: dict[tuple[str, str], FloatArray] = {pair: np.full(len(states), np.inf) for pair in self._close}
         member = {name: _mask(self.things[name].geoms, wide.ngeom) for pair in found for name in pair}
         for step, state in enumerate(states):
             data = self._show(state, wide)

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 import mujoco
 import numpy as np
 
-from ...safety.evaluation import Array, ThingParts
+from ...arrays import FloatArray
+from ...safety.evaluation import ThingParts
 from ..scene import Scene
 
 
@@ -32,7 +33,7 @@ class ForceWatch:
         for row, things in enumerate(pairs.values()):
             for side, thing in enumerate(things):
                 self._between[row, thing.geoms, side] = True
-        self._steps: list[Array] = []
+        self._steps: list[FloatArray] = []
         self._wrench = np.zeros(6)
 
     def begin_step(self) -> None:
@@ -53,7 +54,7 @@ class ForceWatch:
             size[number] = np.linalg.norm(self._wrench[:3])
         np.maximum(self._steps[-1], between[:, contacts] @ size, out=self._steps[-1])
 
-    def largest_n(self) -> dict[tuple[str, str], Array]:
+    def largest_n(self) -> dict[tuple[str, str], FloatArray]:
         """For each pair the largest force during each control step so far, in N, shape (H,)."""
         steps = np.array(self._steps).reshape(-1, len(self._pairs))
         return {pair: steps[:, row] for row, pair in enumerate(self._pairs)}

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import ndimage
 
-from ...facts import Array, Entity, Mask, SceneFacts
+from ...arrays import BoolArray, FloatArray
+from ...facts import Entity, SceneFacts
 from ..scene import Scene
 
 VISUAL_GROUP = 1
@@ -79,12 +80,12 @@ def observe_facts(scene: Scene, init_state: int) -> SceneFacts:
 
 @dataclass(frozen=True, slots=True)
 class _Snapshot:
-    position_m: Array
-    box_m: Array
-    on: Mask
-    inside: Mask
-    is_open: Mask
-    is_on: Mask
+    position_m: FloatArray
+    box_m: FloatArray
+    on: BoolArray
+    inside: BoolArray
+    is_open: BoolArray
+    is_on: BoolArray
 
 
 def _facts(scene: Scene, states: tuple[int, ...], parts: Sequence[_Part], snapshots: list[_Snapshot]) -> SceneFacts:
@@ -251,11 +252,11 @@ def _snapshot(scene: Scene, parts: Sequence[_Part]) -> _Snapshot:
     return _Snapshot(position, boxes, _resting_on(scene, parts, boxes), inside, is_open, is_on)
 
 
-def _region_centre(scene: Scene, part: _Part) -> Array:
+def _region_centre(scene: Scene, part: _Part) -> FloatArray:
     return np.array(scene.data.site(part.region).xpos)
 
 
-def _part_box(scene: Scene, part: _Part) -> Array:
+def _part_box(scene: Scene, part: _Part) -> FloatArray:
     if part.bodies:
         return _world_box(scene, _geoms(scene.model, part.bodies))
     half = np.array(scene.libero.object_sites_dict[part.region].size, dtype=np.float64)
@@ -273,7 +274,7 @@ def _is_open(states: Any, part: _Part, parts: Sequence[_Part]) -> bool:
     return bool(states[part.entity.name].is_open())
 
 
-def _inside(scene: Scene, parts: Sequence[_Part], position: Array) -> Mask:
+def _inside(scene: Scene, parts: Sequence[_Part], position: FloatArray) -> BoolArray:
     """A movable thing is inside another when its body's origin lies in LIBERO's region of that one's inside."""
     inside = np.zeros((len(parts), len(parts)), dtype=np.bool_)
     for j, part in enumerate(parts):
@@ -287,7 +288,7 @@ def _inside(scene: Scene, parts: Sequence[_Part], position: Array) -> Mask:
     return inside
 
 
-def _resting_on(scene: Scene, parts: Sequence[_Part], boxes: Array) -> Mask:
+def _resting_on(scene: Scene, parts: Sequence[_Part], boxes: FloatArray) -> BoolArray:
     """A movable thing rests on another when they touch, its middle is above the other's and over the other's box."""
     owner = np.full(scene.model.nbody, -1)
     for index, part in enumerate(parts):
@@ -327,7 +328,7 @@ def _geoms(model: Any, bodies: Iterable[int]) -> npt.NDArray[np.intp]:
     return seen if len(seen) else np.flatnonzero(of_bodies)
 
 
-def _world_box(scene: Scene, geoms: npt.NDArray[np.intp]) -> Array:
+def _world_box(scene: Scene, geoms: npt.NDArray[np.intp]) -> FloatArray:
     """Lower and upper corner of the geoms in the world, shape (2, 3)."""
     points = np.concatenate([_corners(scene, int(geom)) for geom in geoms])
     return np.stack([points.min(axis=0), points.max(axis=0)])
@@ -340,7 +341,7 @@ def _own_size(scene: Scene, body: int, geoms: npt.NDArray[np.intp]) -> tuple[flo
     return x, y, z
 
 
-def _corners(scene: Scene, geom: int) -> Array:
+def _corners(scene: Scene, geom: int) -> FloatArray:
     """Points in the world whose box is the geom's: a mesh's own vertices, or the corners of a primitive's box."""
     model, data = scene.model, scene.data
     if model.geom_type[geom] == mujoco.mjtGeom.mjGEOM_MESH:
@@ -351,7 +352,7 @@ def _corners(scene: Scene, geom: int) -> Array:
         centre, half = model.geom_aabb[geom, :3], model.geom_aabb[geom, 3:]
         local = centre + half * np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
     rotation = data.geom_xmat[geom].reshape(3, 3)
-    points: Array = data.geom_xpos[geom] + local @ rotation.T
+    points: FloatArray = data.geom_xpos[geom] + local @ rotation.T
     return points
 
 
@@ -383,7 +384,9 @@ def _room_under(scene: Scene, body: int, geoms: npt.NDArray[np.intp]) -> float:
     return float(np.median(depths[np.isfinite(depths)])) if np.isfinite(depths).any() else 0.0
 
 
-def _fall(scene: Scene, body: int, geoms: npt.NDArray[np.intp], *, upwards: bool) -> tuple[Array, tuple[float, float]]:
+def _fall(
+    scene: Scene, body: int, geoms: npt.NDArray[np.intp], *, upwards: bool
+) -> tuple[FloatArray, tuple[float, float]]:
     """Depth below the highest point (or above the lowest) at which rays meet the thing, over a grid of its own axes.
 
     Returns:
@@ -407,7 +410,7 @@ def _fall(scene: Scene, body: int, geoms: npt.NDArray[np.intp], *, upwards: bool
     return depths, (float(a[1] - a[0]), float(b[1] - b[0]))
 
 
-def _ray(scene: Scene, geom: int, start: Array, direction: Array) -> float:
+def _ray(scene: Scene, geom: int, start: FloatArray, direction: FloatArray) -> float:
     model, data = scene.model, scene.data
     if model.geom_type[geom] == mujoco.mjtGeom.mjGEOM_MESH:
         return float(mujoco.mj_rayMesh(model, data, geom, start, direction))

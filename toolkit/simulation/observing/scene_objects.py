@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ...arrays import FloatArray, IntArray
 from ..scene import Scene
-from ..stepping.controller import Array, Indices
+from ..stepping.controller import Indices
 
 BOTH_FINGERS = 2
 """What ``gripper_contact`` gives for a thing that both fingers touch."""
@@ -31,8 +32,8 @@ class Seen:
     """
 
     contacts: Sequence[GeomPairs]
-    body_pos_m: Array
-    body_quat_wxyz: Array
+    body_pos_m: FloatArray
+    body_quat_wxyz: FloatArray
 
 
 class SceneThings:
@@ -61,7 +62,7 @@ class SceneThings:
         self._thing: Indices = thing_of_root[model.body_rootid[model.geom_bodyid]]
         self._part = gripper_parts(scene)
 
-    def gripper_contact(self, contacts: Sequence[GeomPairs]) -> npt.NDArray[np.int64]:
+    def gripper_contact(self, contacts: Sequence[GeomPairs]) -> IntArray:
         """What the gripper touches, at T moments.
 
         Args:
@@ -86,7 +87,7 @@ def _in_goal(name: str, goal: tuple[tuple[str, ...], ...]) -> bool:
     return any(said == name or said.startswith(name + "_") for predicate in goal for said in predicate[1:])
 
 
-def gripper_parts(scene: Scene) -> npt.NDArray[np.int64]:
+def gripper_parts(scene: Scene) -> IntArray:
     """Which part of the gripper each geom is, 0 for none, shape (ngeom,)."""
     gripper = scene.libero.robots[0].gripper
     parts = np.zeros(scene.model.ngeom, np.int64)

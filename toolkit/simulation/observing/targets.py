@@ -13,12 +13,12 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from ...arrays import FloatArray
 from ...errors import InvalidInputError
 from ...libero.base_tasks import bddl_path
 from ...libero.install import quiet
 from ...records import BaseTask
 from ..scene import Scene
-from ..stepping.controller import Array
 
 REGION, HANDLE, KNOB = "_region", "_handle", "_knob"
 
@@ -58,7 +58,7 @@ def goal_targets(task: BaseTask) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def target_positions(scene: Scene, targets: Sequence[str]) -> Array:
+def target_positions(scene: Scene, targets: Sequence[str]) -> FloatArray:
     """Where the targets are now, in the world, in m, shape (K, 3).
 
     An object's position is that of its body; a handle's or knob's is the middle of its collision geoms.
@@ -92,7 +92,7 @@ def moving_joint(scene: Scene, target: str) -> int:
     return int(scene.model.joint(joints[0]).id)
 
 
-def opening_direction(scene: Scene, joint: int) -> Array:
+def opening_direction(scene: Scene, joint: int) -> FloatArray:
     """Direction in which the outermost part of a drawer or door moves when it opens: unit vector, shape (3,)."""
     low, high = scene.model.jnt_range[joint]
     axis = np.array(scene.data.xaxis[joint]) * (1.0 if high > -low else -1.0)
@@ -104,14 +104,14 @@ def opening_direction(scene: Scene, joint: int) -> Array:
     return np.asarray(direction / np.linalg.norm(direction))
 
 
-def body_box(scene: Scene, body: str) -> tuple[Array, Array]:
+def body_box(scene: Scene, body: str) -> tuple[FloatArray, FloatArray]:
     """Lowest and highest corner of the upright box around a body's collision geoms, in m, shape (3,) each."""
     geoms = collision_geoms(scene, int(scene.model.body(body).id))
     centres, extents = _box_centres(scene, geoms), _box_extents(scene, geoms)
     return (centres - extents).min(axis=0), (centres + extents).max(axis=0)
 
 
-def _position(scene: Scene, target: str) -> Array:
+def _position(scene: Scene, target: str) -> FloatArray:
     if target in scene.libero.obj_body_id:
         return np.array(scene.data.xpos[scene.libero.obj_body_id[target]])
     if not target.endswith((HANDLE, KNOB)):
@@ -132,13 +132,13 @@ def collision_geoms(scene: Scene, body: int) -> list[int]:
     return [geom for geom in owned if model.geom_contype[geom] or model.geom_conaffinity[geom]]
 
 
-def _box_centres(scene: Scene, geoms: list[int]) -> Array:
+def _box_centres(scene: Scene, geoms: list[int]) -> FloatArray:
     rotations = np.array(scene.data.geom_xmat[geoms]).reshape(-1, 3, 3)
     offsets = np.einsum("gij,gj->gi", rotations, scene.model.geom_aabb[geoms, :3])
     return np.asarray(scene.data.geom_xpos[geoms] + offsets)
 
 
-def _box_extents(scene: Scene, geoms: list[int]) -> Array:
+def _box_extents(scene: Scene, geoms: list[int]) -> FloatArray:
     rotations = np.array(scene.data.geom_xmat[geoms]).reshape(-1, 3, 3)
     return np.asarray(np.einsum("gij,gj->gi", np.abs(rotations), scene.model.geom_aabb[geoms, 3:]))
 

@@ -7,18 +7,16 @@ import zlib
 import numpy as np
 import numpy.typing as npt
 
+from ...arrays import FloatArray, Image
 from ...probes.visual_settings import NEUTRAL_K, NOISE_AMOUNT, VisualSettings
 from ...records import VisualNoise
 
-Image = npt.NDArray[np.uint8]
-Array = npt.NDArray[np.float64]
-
-XYZ_TO_RGB: Array = np.array(
+XYZ_TO_RGB: FloatArray = np.array(
     [[3.2404542, -1.5371385, -0.4985314], [-0.9692660, 1.8760108, 0.0415560], [0.0556434, -0.2040259, 1.0572252]]
 )
 """From CIE XYZ to linear sRGB (IEC 61966-2-1)."""
 
-LUMINANCE: Array = np.array([0.2126729, 0.7151522, 0.0721750])
+LUMINANCE: FloatArray = np.array([0.2126729, 0.7151522, 0.0721750])
 """What red, green and blue of linear sRGB add to the luminance Y."""
 
 
@@ -70,7 +68,7 @@ def add_noise(picture: Image, settings: VisualSettings, camera: str, step: int) 
     return noisy
 
 
-def temperature_gains(temperature_k: float) -> Array:
+def temperature_gains(temperature_k: float) -> FloatArray:
     """What light of a temperature does to linear red, green and blue, shape (3,), at equal luminance of white.
 
     The colour of a black body in CIE xy, by the cubic approximation of Kim et al., US patent 7024034 (1667 to 25000 K),
@@ -80,7 +78,7 @@ def temperature_gains(temperature_k: float) -> Array:
     return np.asarray(gains / (LUMINANCE @ gains))
 
 
-def _white(temperature_k: float) -> Array:
+def _white(temperature_k: float) -> FloatArray:
     """Linear sRGB of a black body's light with Y = 1."""
     t = 1000.0 / float(np.clip(temperature_k, 1667.0, 25000.0))
     if t > 1000.0 / 4000.0:
@@ -96,7 +94,7 @@ def _white(temperature_k: float) -> Array:
     return np.asarray(XYZ_TO_RGB @ np.array([x / y, 1.0, (1.0 - x - y) / y]))
 
 
-def _tables(gains: Array) -> npt.NDArray[np.uint8]:
+def _tables(gains: FloatArray) -> npt.NDArray[np.uint8]:
     """What each coded value becomes in each channel, shape (3, 256): light multiplies linear values, not coded ones."""
     coded = np.arange(256) / 255.0
     linear = np.where(coded <= 0.04045, coded / 12.92, ((coded + 0.055) / 1.055) ** 2.4)

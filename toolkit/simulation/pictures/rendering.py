@@ -12,15 +12,13 @@ from typing import Any
 
 import mujoco
 import numpy as np
-import numpy.typing as npt
 
+from ...arrays import FloatArray, Image
 from ...errors import InvalidInputError, NotFoundError, choices
 from ...probes.visual_settings import VisualSettings
 from ..scene import Scene
 from .appearance import perturb_drawing
 from .photometry import add_noise, adjust_light
-
-Image = npt.NDArray[np.uint8]
 
 CAMERAS = ("agentview", "robot0_eye_in_hand")
 """The two views that LIBERO policies get: of the table, and from the wrist."""
@@ -70,7 +68,7 @@ class Camera:
         return add_noise(adjust_light(self._renderer.render(), settings), settings, camera, step)
 
     def image_of(
-        self, physics: npt.NDArray[np.float64], camera: str, settings: VisualSettings | None = None, step: int = 0
+        self, physics: FloatArray, camera: str, settings: VisualSettings | None = None, step: int = 0
     ) -> Image:
         """A recorded physics state (``SceneState.physics``) as a picture; the scene is left in that state."""
         self._scene.show(physics)

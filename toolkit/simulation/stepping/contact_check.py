@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from ...arrays import BoolArray
 
 
 class ContactCheck:
@@ -21,7 +22,7 @@ class ContactCheck:
     def __init__(self, model: Any, data: Any) -> None:
         self._data, self._ngeom = data, model.ngeom
         self._numbers = {model.geom(number).name: number for number in range(model.ngeom)}
-        self._members: dict[Any, npt.NDArray[np.bool_]] = {}
+        self._members: dict[Any, BoolArray] = {}
 
     def __call__(self, geoms_1: Any, geoms_2: Any = None) -> bool:
         """Whether any geom of the first is in contact with any of the second.
@@ -35,7 +36,7 @@ class ContactCheck:
         second = np.ones_like(first) if geoms_2 is None else self._members_of(geoms_2)
         return bool(np.any(first[geom_a] & second[geom_b] | first[geom_b] & second[geom_a]))
 
-    def _members_of(self, geoms: Any) -> npt.NDArray[np.bool_]:
+    def _members_of(self, geoms: Any) -> BoolArray:
         """Which geoms of the model are meant, shape (ngeom,)."""
         key = tuple(geoms) if isinstance(geoms, list) else geoms
         if key not in self._members:

@@ -24,6 +24,7 @@ from robosuite.utils.control_utils import (
     set_goal_orientation,
 )
 
+from ...arrays import FloatArray
 from .compiling import kept, kernel, sources_sha256
 from .mujoco_library import (
     mj_checkAcc,
@@ -37,7 +38,6 @@ from .mujoco_library import (
 )
 from .newton.solver import Problem, problem_of, smooth_cost, solve, substep_of
 
-Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 
 GRIPPER_SPEED = 0.01
@@ -78,12 +78,12 @@ class ControllerGains(NamedTuple):
         nullspace_posture: Joint angles that the null space pulls to, in rad, shape (7,).
     """
 
-    kp: Array
-    kd: Array
-    output_scale: Array
-    lowest_torque: Array
-    highest_torque: Array
-    nullspace_posture: Array
+    kp: FloatArray
+    kd: FloatArray
+    output_scale: FloatArray
+    lowest_torque: FloatArray
+    highest_torque: FloatArray
+    nullspace_posture: FloatArray
 
 
 class _Buffers(NamedTuple):
@@ -109,21 +109,21 @@ class _Buffers(NamedTuple):
         finger_weight: Their change by a command of 1, shape (2,).
     """
 
-    qpos: Array
-    qvel: Array
-    bias: Array
-    inertia: Array
-    ctrl: Array
-    grip_pos: Array
-    grip_ori: Array
-    jac_pos: Array
-    jac_rot: Array
-    mass: Array
-    goal_pos: Array
-    goal_ori: Array
-    finger_command: Array
-    finger_bias: Array
-    finger_weight: Array
+    qpos: FloatArray
+    qvel: FloatArray
+    bias: FloatArray
+    inertia: FloatArray
+    ctrl: FloatArray
+    grip_pos: FloatArray
+    grip_ori: FloatArray
+    jac_pos: FloatArray
+    jac_rot: FloatArray
+    mass: FloatArray
+    goal_pos: FloatArray
+    goal_ori: FloatArray
+    finger_command: FloatArray
+    finger_bias: FloatArray
+    finger_weight: FloatArray
 
 
 class PoseController:
@@ -165,7 +165,7 @@ class PoseController:
         return self._problem.followed
 
     @property
-    def state(self) -> Array:
+    def state(self) -> FloatArray:
         """Goal position (3), goal orientation matrix (9) and finger command (2), shape (14,)."""
         own = self._buffers
         return np.concatenate([own.goal_pos, own.goal_ori.ravel(), own.finger_command])
@@ -175,7 +175,7 @@ class PoseController:
         own = self._buffers
         own.goal_pos[:], own.goal_ori[:], own.finger_command[:] = own.grip_pos, own.grip_ori, 0.0
 
-    def execute(self, action: Array, substeps: int) -> None:
+    def execute(self, action: FloatArray, substeps: int) -> None:
         """Execute one control step. Needs positions up to date, and leaves them so.
 
         Args:
@@ -190,7 +190,7 @@ class PoseController:
 
     def execute_watched(
         self,
-        action: Array,
+        action: FloatArray,
         substeps: int,
         *,
         before: Callable[[int], None] | None = None,
@@ -222,7 +222,7 @@ class PoseController:
         model, data = self._model._address, self._data._address  # noqa: SLF001
         _substeps(model, data, substeps, current, gripper_action, self._buffers, self._arm, self._gains, self._problem)
 
-    def _set_goal(self, action: Array) -> None:
+    def _set_goal(self, action: FloatArray) -> None:
         """Set the goal pose from the first six components of an action."""
         own, delta = self._buffers, action * self._gains.output_scale
         # As in robosuite: a zero rotation keeps the previous orientation goal, a zero translation does not.
@@ -300,12 +300,12 @@ def _command_arm(own: _Buffers, arm: ArmIndices, gains: ControllerGains) -> None
 def _read_arm(
     own: _Buffers,
     arm: ArmIndices,
-    jac_pos: Array,
-    jac_rot: Array,
-    jac: Array,
-    mass: Array,
-    joint_pos: Array,
-    joint_vel: Array,
+    jac_pos: FloatArray,
+    jac_rot: FloatArray,
+    jac: FloatArray,
+    mass: FloatArray,
+    joint_pos: FloatArray,
+    joint_vel: FloatArray,
 ) -> None:
     """Pick the arm's part of what MuJoCo has computed."""
     for k in range(len(arm.qvel)):
@@ -321,11 +321,11 @@ def _read_arm(
 def _feed_back(
     own: _Buffers,
     gains: ControllerGains,
-    turn: Array,
-    velocity: Array,
-    spin: Array,
-    force: Array,
-    moment: Array,
+    turn: FloatArray,
+    velocity: FloatArray,
+    spin: FloatArray,
+    force: FloatArray,
+    moment: FloatArray,
 ) -> None:
     """Write the force and moment that the pose's error, whose rotation is ``turn``, and its velocity ask for."""
     for i in range(3):
@@ -334,7 +334,9 @@ def _feed_back(
 
 
 @kernel
-def _write_arm(own: _Buffers, arm: ArmIndices, gains: ControllerGains, torques: Array, posture: Array) -> None:
+def _write_arm(
+    own: _Buffers, arm: ArmIndices, gains: ControllerGains, torques: FloatArray, posture: FloatArray
+) -> None:
     """Command torques within their limits, having added what holds the arm against gravity and in its posture."""
     for k in range(len(torques)):
         torque = torques[k] + own.bias[arm.qvel[k]] + posture[k]

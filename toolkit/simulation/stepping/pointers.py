@@ -13,7 +13,9 @@ import numpy.typing as npt
 from numba import types
 from numba.extending import intrinsic
 
-Numbers = npt.NDArray[np.float64]
+from ...arrays import FloatArray
+
+Numbers = FloatArray
 """A pointer to floating-point numbers."""
 
 Integers = npt.NDArray[np.int32]

@@ -16,7 +16,7 @@ from lerobot.policies import get_policy_class, make_pre_post_processors
 from conflictvla.builders.rollouts.schema import Rollout
 from conflictvla.builders.tasks_dataset.dataset import load_instances
 from conflictvla.eval.policies.conventions import resized, turned
-from conflictvla.eval.policies.interface import Array, Observation, Policy
+from conflictvla.eval.policies.interface import Observation, Policy
 from conflictvla.eval.policies.lerobot.checkpoints import find_checkpoint
 from conflictvla.eval.policies.lerobot.policy import LeRobotPolicy
 from conflictvla.eval.policies.registry import load_policy
@@ -26,6 +26,7 @@ from conflictvla.eval.rollouts.jobs import Job
 from conflictvla.eval.rollouts.rollout import rollout_id, run_rollout
 from conflictvla.eval.rollouts.run import run_policy
 from conflictvla.eval.rollouts.versions import installed_versions
+from conflictvla.toolkit.arrays import FloatArray
 from conflictvla.toolkit.errors import ConflictVLAError, InvalidInputError, NotFoundError
 from conflictvla.toolkit.records import Arm, Instance
 from conflictvla.toolkit.simulation.pictures.rendering import camera_of
@@ -115,7 +116,7 @@ def test_actions_are_those_of_lerobots_own_loop(
     asked: list[int] = []
 
     class Watched(LeRobotPolicy):
-        def act(self, observation: Observation) -> Array:
+        def act(self, observation: Observation) -> FloatArray:
             asked.append(observation.step)
             return super().act(observation)
 
@@ -142,7 +143,7 @@ class _SelectAction:
         self._said = episode.instruction
         torch.manual_seed(episode.seed)
 
-    def act(self, observation: Observation) -> Array:
+    def act(self, observation: Observation) -> FloatArray:
         batch: dict[str, Any] = {"observation.state": torch.tensor(observation.state[np.newaxis]).float()}
         for feature, camera in tiny.CAMERAS.items():
             raw = observation.image(camera, 256)[::-1]

@@ -14,10 +14,11 @@ import pytest
 
 from conflictvla.builders.tasks_dataset.dataset import load_instances
 from conflictvla.eval.policies.conventions import turned
-from conflictvla.eval.policies.interface import Array, Episode, Observation, Policy
+from conflictvla.eval.policies.interface import Episode, Observation, Policy
 from conflictvla.eval.policies.registry import load_policy
 from conflictvla.eval.policies.remote.wire import pack_openpi, unpack_openpi
 from conflictvla.eval.rollouts.rollout import observe
+from conflictvla.toolkit.arrays import FloatArray
 from conflictvla.toolkit.errors import ConflictVLAError, InvalidInputError, NotFoundError, PolicyError
 from conflictvla.toolkit.libero.base_tasks import base_task
 from conflictvla.toolkit.records import Arm
@@ -51,7 +52,7 @@ def seen(scene: Scene) -> Observation:
     return dataclasses.replace(observe(scene, 0), camera=lambda camera, size: views[camera])
 
 
-def _asked(policy: Policy, episode: Episode, seen: Observation) -> Array:
+def _asked(policy: Policy, episode: Episode, seen: Observation) -> FloatArray:
     policy.reset(episode)
     return policy.act(seen)
 

@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 
 from conflictvla.builders.tasks_dataset.dataset import load_instances
-from conflictvla.eval.policies.interface import Array, Episode, Observation, PolicyInfo
+from conflictvla.eval.policies.interface import Episode, Observation, PolicyInfo
 from conflictvla.eval.rollouts.executors.processes import InProcess
 from conflictvla.eval.rollouts.render import render_frames, render_rollouts
 from conflictvla.eval.rollouts.run import run_policy
+from conflictvla.toolkit.arrays import FloatArray
 from conflictvla.toolkit.errors import InvalidInputError, NotFoundError
 from conflictvla.toolkit.libero.base_tasks import base_task
 from conflictvla.toolkit.records import Arm
@@ -51,7 +52,7 @@ class Looks:
     def reset(self, episode: Episode) -> None:
         self.seen = {}
 
-    def act(self, observation: Observation) -> Array:
+    def act(self, observation: Observation) -> FloatArray:
         first, second = (observation.image(camera, SIZE) for camera in CAMERAS)
         self.seen[observation.step] = first, second
         return np.tile([0.3, 0.2, -0.4, 0.0, 0.0, 0.3, 1.0], (CHUNK, 1))

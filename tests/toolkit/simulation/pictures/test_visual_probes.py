@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import mujoco
 import numpy as np
-import numpy.typing as npt
 import pytest
 
+from conflictvla.toolkit.arrays import FloatArray
 from conflictvla.toolkit.errors import InvalidInputError
 from conflictvla.toolkit.libero.base_tasks import base_task
 from conflictvla.toolkit.probes.visual_settings import VisualSettings
@@ -45,7 +45,7 @@ def model_bytes(scene: Scene) -> bytes:
     return buffer.tobytes()
 
 
-def data_arrays(scene: Scene) -> dict[str, npt.NDArray[np.float64]]:
+def data_arrays(scene: Scene) -> dict[str, FloatArray]:
     names = ("qpos", "qvel", "qacc_warmstart", "xpos", "cam_xpos", "cam_xmat", "site_xpos", "light_xpos")
     return {name: np.array(getattr(scene.data, name)) for name in names}
 

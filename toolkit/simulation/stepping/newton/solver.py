@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
-import numpy.typing as npt
 
+from ....arrays import FloatArray
 from ..compiling import inlined, kernel
 from ..mujoco_library import NO_FIELDS, DataFields, data_fields, mj_fwdConstraint, mj_mulM
 from ..pointers import Numbers, numbers_at, places_at
@@ -36,8 +36,6 @@ from .rows import (
     row_count,
     rows_of,
 )
-
-Array = npt.NDArray[np.float64]
 
 MUJOCO_VERSION = "3.2.3"
 """The version whose arithmetic is followed here."""
@@ -85,13 +83,13 @@ class Problem(NamedTuple):
         followed: Whether MuJoCo's arithmetic can be followed here, for this model; otherwise ask MuJoCo.
     """
 
-    acc: Array
-    warm_start: Array
-    acc_smooth: Array
-    force_smooth: Array
-    force: Array
-    mass: Array
-    room: Array
+    acc: FloatArray
+    warm_start: FloatArray
+    acc_smooth: FloatArray
+    force_smooth: FloatArray
+    force: FloatArray
+    mass: FloatArray
+    room: FloatArray
     most_rows: int
     settings: Settings
     reach: Reach
@@ -147,7 +145,7 @@ class Substep(NamedTuple):
     cone: Numbers
 
 
-def problem_of(model: Any, data: Any, mass: Array) -> Problem:
+def problem_of(model: Any, data: Any, mass: FloatArray) -> Problem:
     """The constraint problem of a model and its data.
 
     Args:
