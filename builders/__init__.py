@@ -1,1 +1,1 @@
-"""Records in, data sets out: the tasks release, rollouts in LeRobot's format, cards."""
+"""Records in, datasets out: the tasks release, rollouts in LeRobot's format, cards."""

@@ -55,7 +55,7 @@ class Release:
     """What would go to the Hub.
 
     Attributes:
-        repo_id: ``OWNER/NAME`` of the data set.
+        repo_id: ``OWNER/NAME`` of the dataset.
         version: Tag that is set once and never moved.
         moving_tags: Further tags that are moved to this version, such as LeRobot's ``v3.0``.
         files: The card and the checksums included, by path.
@@ -78,7 +78,7 @@ def plan_release(folder: Path, *, repo_id: str, version: str, card: str, moving_
     Hidden files and a card or checksums that lie in the folder are left out.
 
     Args:
-        folder: The data set.
+        folder: The dataset.
         repo_id: ``OWNER/NAME``.
         version: Such as ``1.0.0``.
         card: Text of the card, with its header.

@@ -44,7 +44,7 @@ for command in (probe, presets, serve_policy, train_example, cost):
     app.command()(command)
 
 RolloutsArgument = Annotated[
-    str, typer.Argument(help="Folder with one or more rollout data sets, or hf://OWNER/NAME@REVISION.")
+    str, typer.Argument(help="Folder with one or more rollout datasets, or hf://OWNER/NAME@REVISION.")
 ]
 
 
@@ -84,7 +84,7 @@ def demo(
     for path, what in (
         (result.report, "the report; open it in a browser"),
         (result.scores_file, "the scores"),
-        (result.rollouts, "the rollouts, one LeRobot v3.0 data set an agent"),
+        (result.rollouts, "the rollouts, one LeRobot v3.0 dataset an agent"),
     ):
         OUT.print(f"{escape(str(path))}  {what}", highlight=False, soft_wrap=True)
 
@@ -171,7 +171,7 @@ def replay(
 
     checks: list[ReplayCheck] = []
     folders = find_datasets(local_folder(rollouts))
-    with progress_bar("data sets", len(folders)) as advance:
+    with progress_bar("datasets", len(folders)) as advance:
         for folder in folders:
             checks.extend(replay_rollouts(folder, sample=sample, seed=seed, tolerance=tolerance))
             advance(folder.name)
@@ -189,7 +189,7 @@ def replay(
 
 @app.command()
 def render(
-    rollouts: Annotated[str, typer.Argument(help="A rollout data set, or hf://OWNER/NAME@REVISION.")],
+    rollouts: Annotated[str, typer.Argument(help="A rollout dataset, or hf://OWNER/NAME@REVISION.")],
     out: Annotated[Path, typer.Option(help="Folder for the videos.")],
     rollout: Annotated[
         list[str] | None, typer.Option(help="A rollout id; may be given several times. Default: all.")
@@ -204,7 +204,7 @@ def render(
 
     folders = find_datasets(local_folder(rollouts))
     if len(folders) != 1:
-        raise InvalidInputError(f"{rollouts}: holds {len(folders)} data sets; name one of them")
+        raise InvalidInputError(f"{rollouts}: holds {len(folders)} datasets; name one of them")
     with progress_bar("videos", len(rollout) if rollout else None) as advance:
         files = render_rollouts(
             folders[0], out, rollout_ids=rollout, camera=camera, size=size, progress=lambda done: advance(done)

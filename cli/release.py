@@ -22,7 +22,7 @@ from .console import (
     progress_bar,
 )
 
-SubmissionArgument = Annotated[str, typer.Argument(help="A rollout data set, or hf://OWNER/NAME@REVISION.")]
+SubmissionArgument = Annotated[str, typer.Argument(help="A rollout dataset, or hf://OWNER/NAME@REVISION.")]
 
 
 def add_release_commands(app: typer.Typer) -> None:
@@ -35,14 +35,14 @@ def add_release_commands(app: typer.Typer) -> None:
 
 
 def publish(
-    dataset: Annotated[Path, typer.Argument(help="A task release, a rollout data set, or a folder of results.")],
-    repo_id: Annotated[str, typer.Option(help="Data set on the Hub, as OWNER/NAME.")],
+    dataset: Annotated[Path, typer.Argument(help="A task release, a rollout dataset, or a folder of results.")],
+    repo_id: Annotated[str, typer.Option(help="Dataset on the Hub, as OWNER/NAME.")],
     version: Annotated[str, typer.Option(help="Version, such as 1.0.0: a tag that never moves.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would go, and send nothing.")] = False,
-    private: Annotated[bool, typer.Option("--private", help="Create the data set as private.")] = False,
+    private: Annotated[bool, typer.Option("--private", help="Create the dataset as private.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Release a data set on the Hugging Face Hub: checked, with card and checksums, under a version tag.
+    """Release a dataset on the Hugging Face Hub: checked, with card and checksums, under a version tag.
 
     An interrupted upload goes on when the command is given again. A released version is never overwritten.
     """
@@ -132,7 +132,7 @@ def verify(
 
 def submit(
     dataset: SubmissionArgument,
-    to: Annotated[str, typer.Option(help="The leaderboard's data set on the Hub.")] = "conflictvla/results",
+    to: Annotated[str, typer.Option(help="The leaderboard's dataset on the Hub.")] = "conflictvla/results",
     scripted: Annotated[bool, typer.Option("--scripted", help="The policy is a scripted agent.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check and show only; open no pull request.")] = False,
     out: Annotated[Path | None, typer.Option(help="Also write the results file here.")] = None,
@@ -182,7 +182,7 @@ def leaderboard(
 
 
 def rollouts_build(
-    out: Annotated[Path, typer.Option(help="Folder; one data set an agent, and results for the leaderboard.")],
+    out: Annotated[Path, typer.Option(help="Folder; one dataset an agent, and results for the leaderboard.")],
     agents: Annotated[
         str, typer.Option(help="Scripted agents, with commas between them.")
     ] = "persist,refuse,fail_persist",

@@ -16,7 +16,7 @@ suites_app = typer.Typer(help="Suites of base tasks beside LIBERO's.", no_args_i
 
 
 def cost(
-    rollouts: Annotated[str, typer.Argument(help="Rollout data sets, as for score.")],
+    rollouts: Annotated[str, typer.Argument(help="Rollout datasets, as for score.")],
     out: Annotated[Path | None, typer.Option(help="File for each rollout's cost, parquet, for score --costs.")] = None,
     spec: Annotated[
         Path | None, typer.Option(help="File with a (:cost ...) block; default: the costs of each task.")

@@ -1,1 +1,1 @@
-"""Card templates and the released data sets that the package carries."""
+"""Card templates and the released datasets that the package carries."""

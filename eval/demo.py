@@ -31,7 +31,7 @@ class Demo:
 
     Attributes:
         scores: The scores.
-        rollouts: Folder with one LeRobot data set an agent.
+        rollouts: Folder with one LeRobot dataset an agent.
         scores_file: The scores as JSON.
         report: The report.
         lesson: One sentence on what it shows.

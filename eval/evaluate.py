@@ -29,7 +29,7 @@ def evaluate(
     Args:
         policy: A policy, or its name (see ``load_policy``).
         instances: Conflict instances; by default all released ones under P0. References are added.
-        out: Folder that receives the data set of rollouts, named after the policy.
+        out: Folder that receives the dataset of rollouts, named after the policy.
         init_states: LIBERO's numbers of the initial states.
         seed: Seed handed to the policy.
         visual_probes: Under which visual probes each is run; give V0 too to see what the others change.

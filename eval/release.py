@@ -177,7 +177,7 @@ def verify_rollouts(
 
 
 def pack(dataset: Path) -> None:
-    """Make a rollout data set small: without the simulator's states, its frames split by byte and compressed."""
+    """Make a rollout dataset small: without the simulator's states, its frames split by byte and compressed."""
     shutil.rmtree(dataset / SIM_STATES, ignore_errors=True)
     for file in sorted((dataset / "data").rglob("*.parquet")):
         table = pq.read_table(file)
@@ -198,7 +198,7 @@ def pack(dataset: Path) -> None:
 
 
 def render_some(out: Path, plan: Plan, count: int, progress: Callable[[str], None] | None = None) -> tuple[Path, ...]:
-    """Render pairs of each agent, spread over the cases, into its data set; what is there is kept.
+    """Render pairs of each agent, spread over the cases, into its dataset; what is there is kept.
 
     Args:
         out: From ``build_rollouts``, with the simulator's states.

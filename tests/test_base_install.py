@@ -41,7 +41,7 @@ except MissingExtraError as error:
 """
 NAMES_SIM = "simulation needs the package 'libero': install it with  pip install 'conflictvla[sim]'"
 NAMES_LEROBOT = (
-    "writing rollouts as a LeRobot data set needs the package 'lerobot': "
+    "writing rollouts as a LeRobot dataset needs the package 'lerobot': "
     "install it with  pip install 'conflictvla[lerobot]'"
 )
 NAMES_REMOTE = (

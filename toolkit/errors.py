@@ -29,7 +29,7 @@ class MissingExtraError(ConflictVLAError, ImportError):
 
 
 class DatasetError(ConflictVLAError, ValueError):
-    """A data set on disk is damaged, incomplete or of the wrong kind; the message names file, row and field."""
+    """A dataset on disk is damaged, incomplete or of the wrong kind; the message names file, row and field."""
 
 
 class HubError(ConflictVLAError, RuntimeError):

@@ -1,1 +1,1 @@
-"""Language probes as a config of the tasks data set, and pictures of the visual ones."""
+"""Language probes as a config of the tasks dataset, and pictures of the visual ones."""

@@ -1,6 +1,6 @@
 """The review ledger: who read which case, what they found, and of which content; a changed case loses its verdict.
 
-The ledger is one JSON array, an entry a line, beside the data set cards. It only grows: a later verdict of a stage
+The ledger is one JSON array, an entry a line, beside the dataset cards. It only grows: a later verdict of a stage
 replaces an earlier one, and stage 2 counts before stage 1.
 """
 

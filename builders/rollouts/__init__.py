@@ -1,1 +1,1 @@
-"""Recorded rollouts as files: their schema, finished shards, LeRobot data sets, simulator states."""
+"""Recorded rollouts as files: their schema, finished shards, LeRobot datasets, simulator states."""

@@ -26,18 +26,18 @@ from .shards import read_shard
 from .sim_states import SimStateWriter
 
 ROBOT_TYPE = "panda"
-WRITING = "writing rollouts as a LeRobot data set"
+WRITING = "writing rollouts as a LeRobot dataset"
 
 
 def write_lerobot_dataset(
     shards: Sequence[Path], out: Path, *, repo_id: str, progress: Callable[[], None] | None = None
 ) -> tuple[EpisodeRecord, ...]:
-    """Write finished rollouts as one data set, all or nothing.
+    """Write finished rollouts as one dataset, all or nothing.
 
     Args:
         shards: Rollout shards, in the order in which the episodes are to be numbered.
-        out: Folder of the new data set.
-        repo_id: Name that the data set would have on the Hub.
+        out: Folder of the new dataset.
+        repo_id: Name that the dataset would have on the Hub.
         progress: Called after each episode.
 
     Returns:
@@ -80,7 +80,7 @@ def write_lerobot_dataset(
 
 
 def check_lerobot() -> None:
-    """Make sure, before rollouts are run, that they can be written as a data set; without LeRobot's slow import.
+    """Make sure, before rollouts are run, that they can be written as a dataset; without LeRobot's slow import.
 
     Raises:
         MissingExtraError: LeRobot is not installed.

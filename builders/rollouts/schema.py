@@ -1,4 +1,4 @@
-"""What a recorded rollout holds: one set of names for the recorder, the reader and every data set in between.
+"""What a recorded rollout holds: one set of names for the recorder, the reader and every dataset in between.
 
 Rollouts are kept as a LeRobotDataset v3.0: one row a frame under ``data/``, one row an episode under
 ``meta/episodes/``. A frame holds the state *before* its action, so a rollout of H executed actions has H frames; the

@@ -1,4 +1,4 @@
-"""The simulator's states beside a rollout data set: written with it, read back an episode at a time."""
+"""The simulator's states beside a rollout dataset: written with it, read back an episode at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class SimStateWriter:
     """Writes states episode by episode, in numbered files of many episodes.
 
     Args:
-        root: The data set's folder.
+        root: The dataset's folder.
     """
 
     def __init__(self, root: Path) -> None:
@@ -74,7 +74,7 @@ def read_sim_states(dataset: Path, episodes: Iterable[int]) -> dict[int, FloatAr
     """States of some episodes by episode index, each of shape (H + 1, n).
 
     Raises:
-        DatasetError: The data set has no states, or not those.
+        DatasetError: The dataset has no states, or not those.
     """
     wanted = sorted(set(episodes))
     found: dict[int, FloatArray] = {}

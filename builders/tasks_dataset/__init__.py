@@ -1,1 +1,1 @@
-"""The tasks data set: its columns, its card, its files."""
+"""The tasks dataset: its columns, its card, its files."""

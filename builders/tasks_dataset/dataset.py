@@ -1,4 +1,4 @@
-"""The data set of tasks: written as parquet with explicit features, read back by ``load_tasks`` or ``load_dataset``.
+"""The dataset of tasks: written as parquet with explicit features, read back by ``load_tasks`` or ``load_dataset``.
 
 A folder written here is laid out as on the Hub: a card whose header lists the configs, and one parquet file a config.
 """

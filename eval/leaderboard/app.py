@@ -24,7 +24,7 @@ FONT = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Arial", "sans-serif
 
 @dataclass(slots=True)
 class Board:
-    """Entries of a folder or of a data set on the Hub, read again now and then.
+    """Entries of a folder or of a dataset on the Hub, read again now and then.
 
     Attributes:
         source: Folder, or ``hf://OWNER/NAME``; ``packaged`` for the scripted agents' results.

@@ -42,7 +42,7 @@ def write_space(out: Path, data: str, package: str | None = None) -> None:
 
     Args:
         out: The folder.
-        data: Data set with the results, as ``hf://OWNER/NAME``; there it is read, so a folder here is of no use.
+        data: Dataset with the results, as ``hf://OWNER/NAME``; there it is read, so a folder here is of no use.
         package: Requirement by which the Space installs this package, such as ``conflictvla[serve] @ git+https://...``;
             by default its version from PyPI.
 

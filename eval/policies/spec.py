@@ -54,7 +54,7 @@ def with_setting(text: str, name: str, value: str) -> str:
 
 
 def check_settings(spec: PolicySpec, known: Sequence[str]) -> None:
-    """Refuse settings that do not exist, and a name that no folder or data set could have.
+    """Refuse settings that do not exist, and a name that no folder or dataset could have.
 
     Raises:
         NotFoundError: There is no such setting.
@@ -70,7 +70,7 @@ def check_settings(spec: PolicySpec, known: Sequence[str]) -> None:
 
 
 def safe_name(text: str) -> str:
-    """A text as a name that a folder and a Hub data set can have."""
+    """A text as a name that a folder and a Hub dataset can have."""
     return re.sub(r"[^A-Za-z0-9._-]+|-{2,}|\.{2,}", "-", text).strip("-._") or "policy"
 
 

@@ -15,7 +15,7 @@ class Defect:
 
     Attributes:
         file: File or folder.
-        episode: Number of the episode within its data set, and its rollout id where that is known; empty where a whole
+        episode: Number of the episode within its dataset, and its rollout id where that is known; empty where a whole
             file is unreadable.
         field: Column, frame feature or metadata field; empty where none is to blame.
         message: The whole line: what is wrong, where, what to do.
@@ -32,7 +32,7 @@ class Defect:
 
 @dataclass(slots=True, kw_only=True)
 class Inspection:
-    """What becomes of the defects found while one data set is read.
+    """What becomes of the defects found while one dataset is read.
 
     Attributes:
         partial: False to raise at the first defect; True to note each and leave its episode out.

@@ -1,4 +1,4 @@
-"""Episode rows of a data set, with every field checked against the rollout schema."""
+"""Episode rows of a dataset, with every field checked against the rollout schema."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ COST_ROUNDING = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class EpisodeTable:
-    """The episode rows of one data set, N of them, in the order of its files.
+    """The episode rows of one dataset, N of them, in the order of its files.
 
     Attributes:
         table: The columns of ``EPISODE_COLUMNS``, cast to their types.
-        episode_index: Number of each episode within the data set, shape (N,), unique.
+        episode_index: Number of each episode within the dataset, shape (N,), unique.
         length: Frames that each episode claims to have, shape (N,).
         final_eef_pos_m: Gripper site after the last action, shape (N, 3).
         final_target_pos_m: Targets after the last action, shape (N, 3 * TARGET_SLOTS), unused slots zero.
@@ -77,7 +77,7 @@ class EpisodeTable:
 
 
 def read_episodes(layout: Layout, inspection: Inspection) -> EpisodeTable:
-    """Read and check the episode rows of one data set.
+    """Read and check the episode rows of one dataset.
 
     Raises:
         DatasetError: If a file is truncated, a column missing or of the wrong type, or a row contradicts itself; with
@@ -98,7 +98,7 @@ def read_episodes(layout: Layout, inspection: Inspection) -> EpisodeTable:
     table = _check_cost(check, _check_things(check, _check_final(check, table)))
     if inspection.partial:
         repeated = pa.chunked_array([_repeated(table["rollout_id"].to_numpy().astype(str))])
-        table = check.refuse(table, repeated, "rollout_id", "occurs twice", "keep one data set of each run")
+        table = check.refuse(table, repeated, "rollout_id", "occurs twice", "keep one dataset of each run")
     if not table.num_rows:
         raise DatasetError(f"{check.where}: no episode is without defect, the first: {inspection.defects[0]}")
     targets = np.asarray(pc.list_value_length(table["targets"]).to_numpy(), np.int64)

@@ -1,4 +1,4 @@
-"""Frames of a data set: files into flat float32 arrays, with every value checked."""
+"""Frames of a dataset: files into flat float32 arrays, with every value checked."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .layout import RECORD_AGAIN, Layout
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FrameTable:
-    """All frames of one data set, in the order of its files.
+    """All frames of one dataset, in the order of its files.
 
     Attributes:
         values: For each feature read, float32 of shape (F, width), finite.
         offsets: Where each episode's frames begin, and F at the end, shape (N + 1,).
-        episode_index: Number of each run of frames within the data set, shape (N,), unique.
+        episode_index: Number of each run of frames within the dataset, shape (N,), unique.
         found: Frames that the files hold, those left out included.
         left_out: Numbers of episodes whose frames were left out.
     """
@@ -50,7 +50,7 @@ class FrameTable:
 def read_frames(
     layout: Layout, features: Sequence[str], inspection: Inspection, *, optional: Sequence[str] = ()
 ) -> FrameTable:
-    """Read the frames of one data set.
+    """Read the frames of one dataset.
 
     Args:
         layout: Where its files are.

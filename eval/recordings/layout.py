@@ -1,6 +1,6 @@
-"""Where the files of a data set are, and what its columns are called: LeRobot v3, or plain files with a manifest.
+"""Where the files of a dataset are, and what its columns are called: LeRobot v3, or plain files with a manifest.
 
-A manifest is a JSON file ``manifest.json`` in the data set's folder:
+A manifest is a JSON file ``manifest.json`` in the dataset's folder:
 
 - ``manifest_version``: ``"1.0"``.
 - ``control_hz``: frames per second, 20.
@@ -12,7 +12,7 @@ A manifest is a JSON file ``manifest.json`` in the data set's folder:
 - ``columns`` (optional): what our names are called there, such as ``{"action": "actions"}``.
 - ``constants`` (optional): episode columns that are the same for every episode, such as ``{"policy_name": "mine"}``.
 
-A LeRobot data set whose columns have other names can be scored as it is by putting a manifest beside its files.
+A LeRobot dataset whose columns have other names can be scored as it is by putting a manifest beside its files.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ KEY_COLUMNS = ("episode_index", "length", "frame_index")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """One data set on disk.
+    """One dataset on disk.
 
     Attributes:
         folder: Its folder.
@@ -87,18 +87,18 @@ class Layout:
         if not files:
             raise DatasetError(
                 f"{where}: holds no {'parquet ' if self.metadata.name == 'info.json' else ''}file: "
-                "the data set is incomplete, copy or record it again"
+                "the dataset is incomplete, copy or record it again"
             )
         return files
 
 
 def is_dataset(folder: Path) -> bool:
-    """Whether a folder describes itself as a data set."""
+    """Whether a folder describes itself as a dataset."""
     return (folder / MANIFEST).is_file() or (folder / "meta" / "info.json").is_file()
 
 
 def layout_of(folder: Path) -> Layout:
-    """The layout of a data set; a manifest goes before LeRobot's own metadata.
+    """The layout of a dataset; a manifest goes before LeRobot's own metadata.
 
     Raises:
         DatasetError: If the metadata is unreadable, or of a version or rate that is not supported.
@@ -172,9 +172,9 @@ def _patterns(file: Path, content: dict[str, Any], name: str) -> tuple[str, ...]
     if not isinstance(patterns, list) or not patterns or not all(isinstance(text, str) and text for text in patterns):
         raise DatasetError(f"{file}: field '{name}' is {given!r}, not a path or a list of paths")
     for text in patterns:
-        # A data set from elsewhere must not make this program read what lies outside its folder.
+        # A dataset from elsewhere must not make this program read what lies outside its folder.
         if Path(text).is_absolute() or ".." in Path(text).parts:
-            raise DatasetError(f"{file}: field '{name}' names {text!r}, but paths stay within the data set's folder")
+            raise DatasetError(f"{file}: field '{name}' names {text!r}, but paths stay within the dataset's folder")
     return tuple(patterns)
 
 

@@ -1,4 +1,4 @@
-"""Reading recorded rollouts with Arrow alone: LeRobot v3 data sets, or plain files with a manifest."""
+"""Reading recorded rollouts with Arrow alone: LeRobot v3 datasets, or plain files with a manifest."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ SCORED_FEATURES = ("action", "observation.eef_pos_m", "observation.target_pos_m"
 
 
 def find_datasets(path: Path | str) -> tuple[Path, ...]:
-    """Folders of the rollout data sets at a path, sorted by name.
+    """Folders of the rollout datasets at a path, sorted by name.
 
     Args:
-        path: One data set, a folder of data sets, or a run's output folder that holds them under ``rollouts/``.
+        path: One dataset, a folder of datasets, or a run's output folder that holds them under ``rollouts/``.
 
     Raises:
         DatasetError: If there is none, or a folder among them was left half written.
@@ -46,13 +46,13 @@ def find_datasets(path: Path | str) -> tuple[Path, ...]:
     if not path.is_dir():
         state = "is a file, not a folder" if path.exists() else "no such folder"
         raise DatasetError(
-            f"{path}: {state}: give a rollout data set, a folder that contains some, or hf://OWNER/NAME@REVISION"
+            f"{path}: {state}: give a rollout dataset, a folder that contains some, or hf://OWNER/NAME@REVISION"
         )
     if is_dataset(path):
         return (path,)
     parent = path / "rollouts" if (path / "rollouts").is_dir() else path
     if parent == path and ((path / "data").is_dir() or (path / "meta").is_dir()):
-        raise DatasetError(f"{path}: not a LeRobot data set, meta/info.json is missing: record these rollouts again")
+        raise DatasetError(f"{path}: not a LeRobot dataset, meta/info.json is missing: record these rollouts again")
     children = sorted(
         child
         for child in parent.iterdir()
@@ -60,7 +60,7 @@ def find_datasets(path: Path | str) -> tuple[Path, ...]:
     )
     if not children:
         raise DatasetError(
-            f"{parent}: not a LeRobot data set (no meta/info.json), nor does it contain one: "
+            f"{parent}: not a LeRobot dataset (no meta/info.json), nor does it contain one: "
             "give the folder that `conflictvla run --out` wrote"
         )
     for child in children:
@@ -70,14 +70,14 @@ def find_datasets(path: Path | str) -> tuple[Path, ...]:
 
 
 def find_dataset(path: Path | str) -> Path:
-    """The one data set at a path; see ``find_datasets``.
+    """The one dataset at a path; see ``find_datasets``.
 
     Raises:
         DatasetError: If there is none, or there are several.
     """
     folders = find_datasets(path)
     if len(folders) != 1:
-        raise DatasetError(f"{path}: holds {len(folders)} data sets: name one of them, such as {folders[0]}")
+        raise DatasetError(f"{path}: holds {len(folders)} datasets: name one of them, such as {folders[0]}")
     return folders[0]
 
 
@@ -91,7 +91,7 @@ def read_rollouts(
     """Read and check every rollout under a path.
 
     Args:
-        path: As for ``find_datasets``; several data sets become one set.
+        path: As for ``find_datasets``; several datasets become one set.
         features: Frame features to read, from ``FRAME_FEATURES``.
         optional: Further ones, read where every file has them.
         partial: Leave defective episodes out, with the reasons in the set's ``left_out``, instead of raising.
@@ -106,7 +106,7 @@ def read_rollouts(
 def read_folders(
     folders: Sequence[Path], features: Sequence[str], *, optional: Sequence[str] = (), partial: bool = False
 ) -> RolloutSet:
-    """Read the data sets in these folders as one set; see ``read_rollouts``."""
+    """Read the datasets in these folders as one set; see ``read_rollouts``."""
     unknown = [name for name in (*features, *optional) if name not in FRAME_FEATURES]
     if unknown:
         raise DatasetError(f"no frame feature '{unknown[0]}' (known: {', '.join(FRAME_FEATURES)})")
@@ -114,10 +114,10 @@ def read_folders(
 
 
 def folders_by_policy(path: Path | str, *, partial: bool = False) -> tuple[tuple[Path, ...], ...]:
-    """The data sets at a path, in groups such that no policy is in two.
+    """The datasets at a path, in groups such that no policy is in two.
 
     A pair never spans two policies, so each group can be read and scored alone, and many policies never lie in memory
-    together. Data sets that share a policy name are one group.
+    together. Datasets that share a policy name are one group.
 
     Raises:
         DatasetError: As for ``read_rollouts``.
@@ -171,7 +171,7 @@ def _check_total(layout: Layout, name: str, promised: int | None, found: int, in
     file = str(layout.metadata)
     message = (
         f"{file}: {name} is {promised}, but {part} holds {found}: a file is missing or "
-        "was written later, copy the data set again or record again"
+        "was written later, copy the dataset again or record again"
     )
     inspection.found(Defect(file=file, episode="", field=name, message=message))
 

@@ -109,7 +109,7 @@ def concatenate(sets: Sequence[RolloutSet]) -> RolloutSet:
         DatasetError: If a rollout id occurs twice.
     """
     joined = sets[0] if len(sets) == 1 else _concatenate(sets)
-    check_unique(joined.episodes["rollout_id"], "these data sets")
+    check_unique(joined.episodes["rollout_id"], "these datasets")
     return joined
 
 
@@ -125,7 +125,7 @@ def check_unique(rollout_ids: pa.ChunkedArray, where: str) -> None:
         first = repeated[0].as_py()
         raise DatasetError(
             f"{where}: rollout_id '{first['values']}' occurs {first['counts']} times ({len(repeated)} such ids): "
-            "keep one data set of each run"
+            "keep one dataset of each run"
         )
 
 

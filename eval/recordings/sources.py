@@ -1,4 +1,4 @@
-"""Where rollouts come from: a folder on this machine, or a data set on the Hugging Face Hub at a revision."""
+"""Where rollouts come from: a folder on this machine, or a dataset on the Hugging Face Hub at a revision."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PACKAGED = "packaged"
 
 
 def packaged_rollouts() -> Path:
-    """Folder of the recorded rollouts that the package carries: one data set a scripted agent, without states."""
+    """Folder of the recorded rollouts that the package carries: one dataset a scripted agent, without states."""
     return Path(str(resources.files("conflictvla.dataset_cards"))) / "rollouts"
 
 
@@ -46,7 +46,7 @@ def local_folder(source: Path | str) -> Path:
 
     Raises:
         InvalidInputError: If it begins like a Hub address and is none.
-        DatasetError: If the data set or revision does not exist, may not be read, or cannot be reached and is not in
+        DatasetError: If the dataset or revision does not exist, may not be read, or cannot be reached and is not in
             the cache.
     """
     inside = _within_packaged(source)
@@ -64,7 +64,7 @@ def _within_packaged(source: Path | str) -> tuple[str, ...] | None:
 
 
 def hub_address(source: str) -> tuple[str, str | None]:
-    """Name and revision of a data set on the Hub.
+    """Name and revision of a dataset on the Hub.
 
     Raises:
         InvalidInputError: It is no address on the Hub.
@@ -91,7 +91,7 @@ def _snapshot(name: str, revision: str | None) -> Path:
         raise DatasetError(f"{address}: there is no revision '{revision}': name a branch, tag or commit") from error
     except RepositoryNotFoundError as error:
         raise DatasetError(
-            f"{address}: no such data set, or it is private: check the name, or log in with  hf auth login"
+            f"{address}: no such dataset, or it is private: check the name, or log in with  hf auth login"
         ) from error
     except (LocalEntryNotFoundError, OfflineModeIsEnabled, ConnectionError) as error:
         raise DatasetError(

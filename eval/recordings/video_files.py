@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 RENDERED = "rendered"
-"""Folder in a data set with videos of some of its rollouts; LeRobot's own ``videos`` holds features of all frames."""
+"""Folder in a dataset with videos of some of its rollouts; LeRobot's own ``videos`` holds features of all frames."""
 
 
 def video_path(folder: Path, rollout_id: str, camera: str) -> Path:

@@ -56,7 +56,7 @@ def analyse_costs(
     """What recorded rollouts cost, from their simulator states; without states, or for forces, by executing them again.
 
     Args:
-        source: One or more rollout data sets, as for ``score``.
+        source: One or more rollout datasets, as for ``score``.
         spec: Conditions for all of them; those that apply to each (see ``rollouts.costs.cost_spec``) by default.
         force_limit_n: Without ``spec``: the robot's pressing a thing harder than this costs as well, in N.
         progress: Told each rollout's id when it is done.
@@ -65,7 +65,7 @@ def analyse_costs(
         ``COLUMNS``, a row a rollout.
 
     Raises:
-        DatasetError: A data set is damaged.
+        DatasetError: A dataset is damaged.
         InvalidInputError: A scene has not what the conditions are about.
     """
     from ...toolkit.simulation.scene_pool import ScenePool

@@ -36,7 +36,7 @@ def render_rollouts(
     """Write one MP4 a rollout, 20 frames a second, one frame a recorded state, as its visual probe showed it.
 
     Args:
-        dataset: The rollout data set.
+        dataset: The rollout dataset.
         out: Folder for the videos.
         rollout_ids: Which rollouts; all by default.
         camera: ``agentview`` or ``robot0_eye_in_hand``.
@@ -45,7 +45,7 @@ def render_rollouts(
 
     Raises:
         NotFoundError: There is no such rollout or camera.
-        DatasetError: The data set is damaged or has no simulator states.
+        DatasetError: The dataset is damaged or has no simulator states.
         InvalidInputError: The folder cannot be written, no GL library works here, or the scene is another one.
         MissingExtraError: PyAV, which comes with LeRobot, is not installed.
     """
@@ -68,7 +68,7 @@ def render_frames(
     """Pictures of a recorded rollout, as a policy saw them or would have, shape (frames, size, size, 3).
 
     Args:
-        dataset: The rollout data set.
+        dataset: The rollout dataset.
         rollout_id: Which rollout.
         camera: ``agentview`` or ``robot0_eye_in_hand``.
         size: Width and height in pixels.

@@ -63,7 +63,7 @@ def replay_rollouts(
     tolerance: float = 0.0,
     scenes: ScenePool | None = None,
 ) -> tuple[ReplayCheck, ...]:
-    """Replay the rollouts of a data set, or a random sample.
+    """Replay the rollouts of a dataset, or a random sample.
 
     Where ``rounding_kernel`` is that of the recording, with the same software, everything agrees to the last bit
     (tolerance 0). Elsewhere rounding differs, and contact magnifies that to centimetres within seconds. With a
@@ -73,14 +73,14 @@ def replay_rollouts(
     (``tests/benchmarks/bench_processors.py`` measures it).
 
     Args:
-        folder: The data set.
+        folder: The dataset.
         sample: Replay only that many; all by default.
         seed: Seed of the draw.
         tolerance: Largest difference of a recorded position that still counts as equal, in m and rad.
         scenes: Warm scenes to use.
 
     Raises:
-        DatasetError: The data set is damaged.
+        DatasetError: The dataset is damaged.
         InvalidInputError: The sample is not positive.
     """
     if sample is not None and sample < 1:
@@ -109,10 +109,10 @@ def replay_rows(
     scenes: ScenePool | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> dict[int, ReplayCheck]:
-    """Replay some rollouts of one data set; see ``replay_rollouts``.
+    """Replay some rollouts of one dataset; see ``replay_rollouts``.
 
     Args:
-        folder: The data set, for the simulator's states where it has them.
+        folder: The dataset, for the simulator's states where it has them.
         rollouts: Its rollouts, read with at least ``REPLAYED``.
         rows: Which of them.
         tolerance: See ``replay_rollouts``.

@@ -1,4 +1,4 @@
-"""A run: one policy over many instances, recorded shard by shard, finished as one LeRobot data set.
+"""A run: one policy over many instances, recorded shard by shard, finished as one LeRobot dataset.
 
 What a run consists of is fixed before it starts and kept beside its shards. Called again with the same settings it
 continues where it stopped; with others it refuses, since rollouts under different settings must not be mixed.
@@ -59,9 +59,9 @@ class Run:
     """A finished run.
 
     Attributes:
-        dataset: Folder of the LeRobot v3.0 data set; None where every rollout failed.
+        dataset: Folder of the LeRobot v3.0 dataset; None where every rollout failed.
         rollouts: How many rollouts it holds.
-        failures: Rollouts that could not be finished; they are listed beside the data set too.
+        failures: Rollouts that could not be finished; they are listed beside the dataset too.
         clipped: Actions outside [-1, 1], which were clipped, of each rollout that has some, by rollout id.
     """
 
@@ -115,12 +115,12 @@ def run_policy(
     keep_going: bool = False,
     progress: Callable[[RunProgress], None] | None = None,
 ) -> Run:
-    """Run a policy and leave ``out/<policy name>``, a LeRobot v3.0 data set of its rollouts.
+    """Run a policy and leave ``out/<policy name>``, a LeRobot v3.0 dataset of its rollouts.
 
     Args:
         policy: The policy, or its name (see ``load_policy``); only a name can be run in several processes.
         instances: References and conflict instances.
-        out: Folder for the data set; shards are kept in ``out/.<policy name>`` until it is finished.
+        out: Folder for the dataset; shards are kept in ``out/.<policy name>`` until it is finished.
         init_states: LIBERO's numbers of the initial states, each run once.
         seed: Seed handed to the policy.
         visual_probes: Under which visual probes each is run.

@@ -1,4 +1,4 @@
-"""Scores of recorded rollouts: pairs, measures, tables and tests, from the data sets alone."""
+"""Scores of recorded rollouts: pairs, measures, tables and tests, from the datasets alone."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def score(
     Policies are read and measured one after the other, so memory does not grow with their number.
 
     Args:
-        source: A rollout data set, a folder of some, the output folder of a run, or ``hf://OWNER/NAME@REVISION``.
+        source: A rollout dataset, a folder of some, the output folder of a run, or ``hf://OWNER/NAME@REVISION``.
         supplementary: Take the supplementary measures and behaviour metrics too.
         partial: Leave defective episodes out, with the reasons in ``Scores.left_out``, instead of raising.
         ray_address: Measure on this Ray cluster, such as ``auto``, ``local`` or ``HOST:PORT``; its machines must see
@@ -261,7 +261,7 @@ def combine(parts: Iterable[PartScores]) -> Scores:
     if not parts:
         raise DatasetError("there are no rollouts to score: give at least one rollout set")
     episodes = pa.concat_tables([part.episodes for part in parts])
-    check_unique(episodes["rollout_id"], "these data sets")
+    check_unique(episodes["rollout_id"], "these datasets")
     pairs = _in_order([part.pairs for part in parts])
     plain = _without_probe(pairs)
     repeats = _in_order([part.repeats for part in parts])

@@ -45,7 +45,7 @@ class PartScores:
 
 
 def score_folders(folders: Sequence[Path], *, supplementary: bool, partial: bool) -> PartScores:
-    """Read the data sets in these folders and measure their pairs.
+    """Read the datasets in these folders and measure their pairs.
 
     Args:
         folders: One group of ``folders_by_policy``.

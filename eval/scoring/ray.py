@@ -20,7 +20,7 @@ CONNECT_S = 5.0
 def score_on_ray(
     groups: Sequence[Sequence[Path]], address: str, *, supplementary: bool, partial: bool
 ) -> Iterator[PartScores]:
-    """Measure groups of data sets on a cluster; see ``score_folders``.
+    """Measure groups of datasets on a cluster; see ``score_folders``.
 
     Args:
         groups: From ``folders_by_policy``; every machine of the cluster must see these folders.
@@ -80,7 +80,7 @@ def _result(ray: Any, reference: Any) -> PartScores:
     try:
         part: PartScores = ray.get(reference)
     except ray.exceptions.RayTaskError as error:
-        # What a task raises arrives wrapped; a defect of the data set is to read the same as without a cluster.
+        # What a task raises arrives wrapped; a defect of the dataset is to read the same as without a cluster.
         if isinstance(error.cause, DatasetError):
             raise error.cause from None
         raise

@@ -1,4 +1,4 @@
-"""How much of a stranger's data set is looked at: files, bytes, paths and rows, before anything is read.
+"""How much of a stranger's dataset is looked at: files, bytes, paths and rows, before anything is read.
 
 A submission is data: parquet, JSON and text. Nothing in it is executed, unpickled or rendered as it is.
 """
@@ -27,14 +27,14 @@ PATH = re.compile(r"[\w.+=-]+(?:/[\w.+=-]+)*", re.ASCII)
 
 
 def check_listing(where: str, files: Iterable[tuple[str, int]]) -> None:
-    """Refuse a data set by the paths and sizes of its files.
+    """Refuse a dataset by the paths and sizes of its files.
 
     Args:
         where: What messages call it.
         files: Paths with forward slashes, relative to it, and sizes in bytes.
 
     Raises:
-        DatasetError: A path leaves the data set or is odd, a file is of a kind that no rollouts need, or there is too
+        DatasetError: A path leaves the dataset or is odd, a file is of a kind that no rollouts need, or there is too
             much.
     """
     count = total = 0

@@ -19,14 +19,14 @@ from ..scores.text_tables import markdown, quoted, text_table
 from ..scoring.provenance import Provenance
 
 LEROBOT_TAG = "v3.0"
-"""Tag by which LeRobot finds a data set of its format; it goes with the newest version."""
+"""Tag by which LeRobot finds a dataset of its format; it goes with the newest version."""
 
 
 def plan_publication(folder: Path, *, repo_id: str, version: str) -> Release:
-    """Check a data set and say what its release would consist of; nothing is sent.
+    """Check a dataset and say what its release would consist of; nothing is sent.
 
     Args:
-        folder: A task release, one data set of rollouts, or a folder with leaderboard results.
+        folder: A task release, one dataset of rollouts, or a folder with leaderboard results.
         repo_id: ``OWNER/NAME`` on the Hub.
         version: Such as ``1.0.0``; a task release must be of that version itself.
 

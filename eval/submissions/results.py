@@ -76,7 +76,7 @@ class Result:
         policy_name: As recorded.
         policy_revision: As recorded.
         policy_settings: As recorded, JSON text.
-        repo_id: Data set with the rollouts on the Hub; empty where they are not there.
+        repo_id: Dataset with the rollouts on the Hub; empty where they are not there.
         commit: Its commit, 40 hexadecimal digits; empty likewise.
         rollouts_sha256: Hash of the recorded content that was scored.
         rollouts: Rollouts scored.

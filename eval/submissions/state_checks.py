@@ -45,10 +45,10 @@ def check_states(
     tolerance: float = 0.0,
     progress: Callable[[str], None] | None = None,
 ) -> tuple[Finding, ...]:
-    """Everything that is wrong with one data set's states.
+    """Everything that is wrong with one dataset's states.
 
     Args:
-        folder: The data set.
+        folder: The dataset.
         rollouts: Its rollouts, read with all features that they have.
         scenes: Warm scenes to use.
         tolerance: Largest difference of a settled position that still counts as equal, in m and rad.

@@ -20,7 +20,7 @@ from .results import RESULTS_FOLDER, Result, result_of
 from .trial_reading import try_reading
 
 LEADERBOARD = "conflictvla/results"
-"""Data set on the Hub that the leaderboard shows."""
+"""Dataset on the Hub that the leaderboard shows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ def open_source(address: str | Path) -> Source:
     """Fetch rollouts and hold them against the limits; on the Hub their listing first, before anything is fetched.
 
     Args:
-        address: A folder with one data set, or ``hf://OWNER/NAME@REVISION``.
+        address: A folder with one dataset, or ``hf://OWNER/NAME@REVISION``.
 
     Raises:
         DatasetError: They exceed the limits, cannot be fetched, or end the process that reads them.
@@ -95,7 +95,7 @@ def check_submission(source: Source, instances: Sequence[Instance], *, kind: str
         kind: One of ``results.KINDS``.
 
     Raises:
-        DatasetError: The data set is damaged.
+        DatasetError: The dataset is damaged.
         InvalidInputError: It holds several policies.
     """
     rollouts = read_rollouts(source.folder, REPLAYED, optional=COMPARED)

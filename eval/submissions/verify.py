@@ -73,19 +73,19 @@ def verify_submission(
     """Verify the rollouts of one policy.
 
     Args:
-        folder: Its data set.
+        folder: Its dataset.
         instances: The task release, references and conflicts.
         sample: How many rollouts to execute again.
         seed: Seed of the draw; choose it when the submission can no longer be changed.
         wanted: What of the release must be there; by default all of it.
         claimed: The results file that was submitted with them.
-        address: Data set and commit on the Hub that the folder is a copy of.
+        address: Dataset and commit on the Hub that the folder is a copy of.
         tolerance: Largest difference in a replayed position, in m and rad; see ``replay_rollouts``.
         scenes: Warm scenes to use.
         progress: Told what was just done.
 
     Raises:
-        DatasetError: The data set is damaged, or several.
+        DatasetError: The dataset is damaged, or several.
         InvalidInputError: The sample is not positive, or the rollouts are of several policies.
     """
     if sample < 1:

@@ -1,4 +1,4 @@
-"""Rollouts made up for tests, written in the layout of a LeRobot v3 data set.
+"""Rollouts made up for tests, written in the layout of a LeRobot v3 dataset.
 
 The values are invented; the schema is the real one (``builders.rollout_schema``).
 """
@@ -217,7 +217,7 @@ def write_dataset(
     rows_a_group: int | None = None,
     episodes_a_file: int = 1 << 30,
 ) -> Path:
-    """Write rollouts as one LeRobot v3 data set; returns its folder."""
+    """Write rollouts as one LeRobot v3 dataset; returns its folder."""
     lengths = [len(rollout.frames["action"]) for rollout in rollouts]
     ends = np.cumsum(lengths)
     write_info(folder, episodes=len(rollouts), frames=int(ends[-1]))

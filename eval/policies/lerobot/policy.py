@@ -33,7 +33,7 @@ VIEWS = {
     "observation.images.image2": WRIST,
     "observation.images.wrist_image": WRIST,
 }
-"""Image features of LIBERO data sets and which camera each shows; the first two are LeRobot's own."""
+"""Image features of LIBERO datasets and which camera each shows; the first two are LeRobot's own."""
 
 EMPTY_VIEW = "empty_camera"
 """Part of the names of features that a checkpoint reserves and leaves blank."""

@@ -1,4 +1,4 @@
-"""Recorded rollouts become a data set that LeRobot's own reader loads."""
+"""Recorded rollouts become a dataset that LeRobot's own reader loads."""
 
 from __future__ import annotations
 

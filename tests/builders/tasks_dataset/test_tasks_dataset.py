@@ -1,4 +1,4 @@
-"""The data set of tasks: its schema, its ways in, and its refusals."""
+"""The dataset of tasks: its schema, its ways in, and its refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading rollout data sets: what is read is what was written, and every damage is one clear line."""
+"""Reading rollout datasets: what is read is what was written, and every damage is one clear line."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def dataset(tmp_path: Path) -> Path:
 
 
 def refusal(path: Path) -> str:
-    """The one line that reading a damaged data set gives, without the machine's folder."""
+    """The one line that reading a damaged dataset gives, without the machine's folder."""
     with pytest.raises(DatasetError) as caught:
         read_rollouts(path)
     message = str(caught.value)
@@ -163,7 +163,7 @@ def test_a_file_is_not_a_folder(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_data_sets(tmp_path: Path) -> None:
-    assert "not a LeRobot data set (no meta/info.json), nor does it contain one" in refusal(tmp_path)
+    assert "not a LeRobot dataset (no meta/info.json), nor does it contain one" in refusal(tmp_path)
 
 
 def test_a_data_set_without_info(dataset: Path) -> None:
@@ -368,7 +368,7 @@ def test_a_repeated_rollout_id_across_data_sets(tmp_path: Path) -> None:
     write_dataset(tmp_path / "a", two_rollouts())
     write_dataset(tmp_path / "b", two_rollouts())
     message = refusal(tmp_path)
-    assert "occurs 2 times (2 such ids): keep one data set of each run" in message
+    assert "occurs 2 times (2 such ids): keep one dataset of each run" in message
 
 
 def test_an_episode_column_of_another_kind(dataset: Path) -> None:

@@ -107,8 +107,8 @@ def test_features_that_no_measure_needs_may_be_missing(lerobot: Path) -> None:
     ("change", "said"),
     [
         ({"frames": None}, "field 'frames' is None, not a path"),
-        ({"frames": "../elsewhere/*.npz"}, "paths stay within the data set's folder"),
-        ({"episodes": "/etc/passwd"}, "paths stay within the data set's folder"),
+        ({"frames": "../elsewhere/*.npz"}, "paths stay within the dataset's folder"),
+        ({"episodes": "/etc/passwd"}, "paths stay within the dataset's folder"),
         ({"episodes": "nothing.parquet"}, "nothing.parquet: holds no file"),
         ({"control_hz": 10}, "control_hz is 10, but the protocol's control rate is 20"),
         ({"manifest_version": "2"}, "manifest_version is '2', this version reads '1.0'"),

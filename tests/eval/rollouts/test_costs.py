@@ -135,7 +135,7 @@ def runs(
     careless: dict[Arm, Rollout],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
-    """The careless agent's rollouts and the careful one's, as data sets with states."""
+    """The careless agent's rollouts and the careful one's, as datasets with states."""
     out = tmp_path_factory.mktemp("runs")
     careful = {arm: rolled_out(scene, Refuse(), instances[arm]) for arm in Arm}
     for name, rollouts in (("persist", careless), ("refuse", careful)):

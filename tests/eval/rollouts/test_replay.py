@@ -40,7 +40,7 @@ def recorded(scenes: ScenePool, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 @pytest.fixture
 def tampered(recorded: Path, tmp_path: Path) -> Tamper:
-    """A function that changes a column of the recorded data set's episodes or frames, in a copy."""
+    """A function that changes a column of the recorded dataset's episodes or frames, in a copy."""
 
     def tamper(part: str, column: str, change: Callable[[pa.ChunkedArray], pa.Array]) -> Path:
         copy = tmp_path / "copy"

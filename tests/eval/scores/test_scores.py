@@ -1,4 +1,4 @@
-"""Scores from data sets on disk: tables, tests, the scores file, and what is printed."""
+"""Scores from datasets on disk: tables, tests, the scores file, and what is printed."""
 
 from __future__ import annotations
 

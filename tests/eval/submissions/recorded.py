@@ -64,7 +64,7 @@ def with_episode(rollout: Rollout, **changes: Any) -> Rollout:
 
 
 def write(folder: Path, rollouts: Sequence[Rollout], *, states: bool = True) -> Path:
-    """A data set of rollouts, with the simulator's states."""
+    """A dataset of rollouts, with the simulator's states."""
     write_dataset(folder, rollouts)
     if states:
         writer = SimStateWriter(folder)

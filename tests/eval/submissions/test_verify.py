@@ -416,7 +416,7 @@ def test_a_forged_rollout_outside_the_sample_passes_with_the_chance_that_is_told
 def test_several_data_sets_or_no_sample_are_refused(tmp_path: Path) -> None:
     write(tmp_path / "a", honest()[:3])
     write(tmp_path / "b", honest()[3:])
-    with pytest.raises(DatasetError, match="holds 2 data sets"):
+    with pytest.raises(DatasetError, match="holds 2 datasets"):
         verify_submission(tmp_path, release(), sample=1, seed=0)
     with pytest.raises(InvalidInputError, match="at least 1"):
         verify_submission(tmp_path / "a", release(), sample=0, seed=0)
