@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..toolkit.atomic_files import write_whole
+from ..toolkit.atomic_files import write_atomic
 from ..toolkit.errors import NotFoundError, choices
 from ..toolkit.libero.base_tasks import base_tasks
 from ..toolkit.libero.suite_folders import STATES, read_suite, suite_folders
@@ -41,7 +41,7 @@ def write_suite_states(
         states = draw_initial_states(Scene(task), count, seed=seed)
         file, content = suite.states_file(task.index), io.BytesIO()
         np.savez_compressed(content, allow_pickle=False, **{STATES: states})
-        write_whole(file, content.getvalue())
+        write_atomic(file, content.getvalue())
         written.append(file)
         if progress:
             progress(task.name)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from ..toolkit.atomic_files import write_whole
+from ..toolkit.atomic_files import write_atomic
 from ..toolkit.errors import InvalidInputError
 from ..toolkit.records import Prompt
 from .console import (
@@ -109,7 +109,7 @@ def verify(
         )
     if out is not None:
         verification = verification_of(report, result)
-        write_whole(out, verification.to_json())
+        write_atomic(out, verification.to_json())
     if as_json:
         found = [{"check": f.check, "count": f.count, "message": f.message} for f in report.findings]
         echo_json({"rollouts": report.rollouts, "replayed": report.replayed, "findings": found})
@@ -149,7 +149,7 @@ def submit(
     checked = check_submission(open_source(dataset), load_all_wordings(tasks), kind=SCRIPTED if scripted else "policy")
     typer.echo(review_page(checked))
     if out is not None:
-        write_whole(out, checked.result.to_json())
+        write_atomic(out, checked.result.to_json())
     if checked.findings:
         raise typer.Exit(FOUND_SOMETHING_WRONG)
     if dry_run:

@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from ..toolkit.atomic_files import write_whole
+from ..toolkit.atomic_files import write_atomic
 from ..toolkit.errors import InvalidInputError
 from ..toolkit.records import SUITES, Arm, Family, Level, Prompt
 from .console import (
@@ -113,7 +113,7 @@ def _write_scene_picture(case: Instance, file: Path) -> None:
 
     new_folder_for(file)
     png = scene_picture(base_task(case.suite, case.base_task))
-    write_whole(file, png)
+    write_atomic(file, png)
     OUT.print(f"\n{escape(str(file))}", highlight=False, soft_wrap=True)
 
 
@@ -227,7 +227,7 @@ def tasks_review(
             raise InvalidInputError(f"no case of the suite '{suite}'")
         new_folder_for(out)
         with progress_bar("base tasks", len({(case.suite, case.base_task) for case in chosen})) as advance:
-            write_whole(out, review_sheet(chosen, scene_picture_if_any, advance))
+            write_atomic(out, review_sheet(chosen, scene_picture_if_any, advance))
         OUT.print(f"{escape(str(out))}  {len(chosen)} cases; open it in a browser", highlight=False, soft_wrap=True)
 
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from ..builders.rollouts.schema import SIM_STATES
 from ..builders.tasks_dataset.dataset import load_instances
-from ..toolkit.atomic_files import whole_file, write_whole
+from ..toolkit.atomic_files import atomic_file, write_atomic
 from ..toolkit.errors import InvalidInputError, NotFoundError, choices
 from ..toolkit.libero.base_tasks import base_task
 from ..toolkit.records import Arm, Family, Instance, Level, Prompt
@@ -146,7 +146,7 @@ def build_rollouts(
             pack(out / agent)
         source = Source(folder=out / agent, repo_id="", commit="")
         result = check_submission(source, everything, kind=SCRIPTED_KIND).result
-        write_whole(out / RESULTS_FOLDER / result.file_name, result.to_json())
+        write_atomic(out / RESULTS_FOLDER / result.file_name, result.to_json())
 
 
 def verify_rollouts(
@@ -171,7 +171,7 @@ def verify_rollouts(
         report = verify_submission(
             folder, everything, sample=sample, seed=0, wanted=plan.instances, claimed=result, progress=progress
         )
-        write_whole(out / VERIFIED_FOLDER / file.name, verification_of(report, file).to_json())
+        write_atomic(out / VERIFIED_FOLDER / file.name, verification_of(report, file).to_json())
         wrong.extend(f"{result.policy_name}: {found.message}" for found in report.findings)
     return tuple(wrong)
 
@@ -186,7 +186,7 @@ def pack(dataset: Path) -> None:
             for name, field in zip(table.column_names, table.schema, strict=True)
             if "float" in str(field.type)
         ]
-        with whole_file(file) as aside:
+        with atomic_file(file) as aside:
             pq.write_table(
                 table,
                 aside,

@@ -12,7 +12,7 @@ from .errors import InvalidInputError
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
+def atomic_file(path: Path) -> Iterator[Path]:
     """A path to write to, which becomes the file when the block ends and is removed where that fails.
 
     Its ending is ``.part``: a reader that looks for files by their ending never meets one that a crash left behind.
@@ -36,7 +36,7 @@ def whole_file(path: Path) -> Iterator[Path]:
             aside.unlink(missing_ok=True)
 
 
-def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file, whole or not at all; text as UTF-8. See ``whole_file``."""
-    with whole_file(path) as aside:
+def write_atomic(path: Path, content: str | bytes) -> None:
+    """Write a file, whole or not at all; text as UTF-8. See ``atomic_file``."""
+    with atomic_file(path) as aside:
         aside.write_bytes(content.encode() if isinstance(content, str) else content)

@@ -19,7 +19,7 @@ from ...toolkit.language.plan import Plan
 from ...toolkit.language.render import render
 from ...toolkit.language.vocabulary import Vocabulary, load_vocabulary
 from ...toolkit.operators import propose
-from ...toolkit.premises import Finding, check, factors
+from ...toolkit.premises import Violation, check, factors
 from ...toolkit.processes import worker_processes
 from ...toolkit.records import Arm, BaseTask, Factor, Family, Instance, Level, Prompt
 
@@ -150,8 +150,8 @@ def task_candidates(task: BaseTask, init_states: int = 50, *, fresh: bool = Fals
     proposals, confirmed = 0, []
     for proposal in propose(base, facts, words):
         proposals += 1
-        findings = check(proposal.plan, facts, words)
-        level = conflict_level(len(proposal.plan.steps), findings, proposal.family)
+        violations = check(proposal.plan, facts, words)
+        level = conflict_level(len(proposal.plan.steps), violations, proposal.family)
         if level is None or proposal.compound != (level in (Level.L2, Level.L4)):
             continue  # a compound whose parts turn out to be one premise is not the case that its operator meant
         if level is Level.L4 and not _distributed(proposal.plan, facts, words):
@@ -164,7 +164,7 @@ def task_candidates(task: BaseTask, init_states: int = 50, *, fresh: bool = Fals
                 operator=proposal.operator,
                 family=proposal.family,
                 level=level,
-                factors=factors(findings),
+                factors=factors(violations),
             )
         )
     return TaskCandidates(
@@ -181,14 +181,14 @@ def _distributed(plan: Plan, facts: SceneFacts, words: Vocabulary) -> bool:
     return sum(bool(check(Plan(steps=(step,)), facts, words)) for step in plan.steps) > 1
 
 
-def conflict_level(steps: int, findings: Sequence[Finding], designed: Family) -> Level | None:
+def conflict_level(steps: int, violations: Sequence[Violation], designed: Family) -> Level | None:
     """The structural level of a conflict, or None where it is not a sound one.
 
     Sound means: at least one premise is violated, every one in every initial state, and all of the designed family.
     """
-    if not findings or any(not finding.certain or finding.family is not designed for finding in findings):
+    if not violations or any(not violation.certain or violation.family is not designed for violation in violations):
         return None
-    if len(findings) == 1:
+    if len(violations) == 1:
         return Level.L1 if steps == 1 else Level.L3
     return Level.L2 if steps == 1 else Level.L4
 

@@ -58,7 +58,7 @@ def check_release(
 def judge(instance: Instance, facts: SceneFacts) -> str | None:
     """Why an instance does not hold what it promises, or None."""
     plan = Plan.from_json(instance.plan)
-    findings = check(plan, facts)
+    violations = check(plan, facts)
     own_words = instance.instruction
     if instance.language_probe is not LanguageProbe.W0:
         own_words = render(plan, wording_of(instance))
@@ -68,17 +68,17 @@ def judge(instance: Instance, facts: SceneFacts) -> str | None:
     if instance.arm is Arm.REFERENCE:
         if plan != parse_base_instruction(own_words):
             return "the plan is not what the instruction says"
-        return f"the reference is not valid: {findings[0].premise}, {findings[0].observed}" if findings else None
+        return f"the reference is not valid: {violations[0].premise}, {violations[0].observed}" if violations else None
     assert instance.family is not None
     if not str(instance.case_id).endswith(f"-{content_hash(instance.plan, own_words)}"):
         return "plan and instruction are not those that the case's id was made of"
-    level = conflict_level(len(plan.steps), findings, instance.family)
+    level = conflict_level(len(plan.steps), violations, instance.family)
     if level is None:
-        return f"no certain conflict of the family {instance.family}" if findings else "no premise is violated"
+        return f"no certain conflict of the family {instance.family}" if violations else "no premise is violated"
     if level is not instance.level:
         return f"the conflict is {level}, not {instance.level}"
     recorded = {factor.premise for factor in instance.factors}
-    found = {factor.premise for factor in factors(findings)}
+    found = {factor.premise for factor in factors(violations)}
     if recorded != found:
         return f"other premises are violated: {', '.join(sorted(recorded ^ found))}"
     return None

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ...toolkit.arrays import Image
-from ...toolkit.atomic_files import write_whole
+from ...toolkit.atomic_files import write_atomic
 from ...toolkit.errors import InvalidInputError
 from ...toolkit.records import BaseTask, VisualNoise, VisualProbe
 
@@ -96,4 +96,4 @@ def write_probe_pictures(pictures: Image, probes: Sequence[VisualProbe], file: P
         draw.text(((column + 0.5) * width / len(probes), HEAD_PX / 2), probe, fill="black", font=font, anchor="mm")
     buffer = io.BytesIO()
     sheet.save(buffer, format=kind, quality=JPEG_QUALITY)
-    write_whole(file, buffer.getvalue())
+    write_atomic(file, buffer.getvalue())

@@ -16,7 +16,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...toolkit.atomic_files import write_whole
+from ...toolkit.atomic_files import write_atomic
 from ...toolkit.errors import DatasetError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def parse_entries(text: str | bytes, name: str) -> tuple[ReviewEntry, ...]:
 def write_ledger(entries: Iterable[ReviewEntry], file: Path | None = None) -> None:
     """Write the whole ledger, an entry a line."""
     lines = ",\n".join(json.dumps(asdict(entry), ensure_ascii=False) for entry in entries)
-    write_whole(file or ledger_file(), f"[\n{lines}\n]\n" if lines else "[]\n")
+    write_atomic(file or ledger_file(), f"[\n{lines}\n]\n" if lines else "[]\n")
 
 
 def add_verdicts(entries: Sequence[ReviewEntry], contents: dict[str, str], file: Path | None = None) -> int:

@@ -21,7 +21,8 @@ import pyarrow.parquet as pq
 from ...toolkit.errors import InvalidInputError, MissingExtraError
 from ...toolkit.libero.install import quiet
 from ...toolkit.records import CONTROL_HZ
-from .schema import FRAME_FEATURES, EpisodeRecord, episodes_table
+from .episode_record import EpisodeRecord, episodes_table
+from .schema import FRAME_FEATURES
 from .shards import read_shard
 from .sim_states import SimStateWriter
 

@@ -8,16 +8,15 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ...toolkit.atomic_files import whole_file
+from ...toolkit.atomic_files import atomic_file
 from ...toolkit.errors import DatasetError
-from ...toolkit.records import Arm, Family, Level, Prompt
-from .schema import EPISODE_COLUMNS, FRAME_FEATURES, EpisodeRecord, Rollout
+from .episode_record import EpisodeRecord
+from .schema import FRAME_FEATURES, Rollout
 
 EPISODE_KEY = b"conflictvla.episode"
 FINAL_STATE_KEY = b"conflictvla.final_sim_state"
@@ -48,7 +47,7 @@ def write_shard(rollout: Rollout, folder: Path) -> Path:
     final = np.ascontiguousarray(rollout.sim_states[-1], dtype="<f8").tobytes()
     episode = json.dumps(dataclasses.asdict(rollout.episode), sort_keys=True).encode()
     table = pa.table(columns).replace_schema_metadata({EPISODE_KEY: episode, FINAL_STATE_KEY: final})
-    with whole_file(path) as aside:
+    with atomic_file(path) as aside:
         pq.write_table(table, aside)
     return path
 
@@ -71,15 +70,4 @@ def read_shard(path: Path) -> Rollout:
         }
     except (OSError, KeyError, ValueError, pa.ArrowException) as error:
         raise DatasetError(f"{path}: not a whole rollout shard ({error}); delete it and run again") from error
-    return Rollout(episode=_episode(fields), frames=frames, sim_states=np.vstack([before, final]))
-
-
-def _episode(fields: dict[str, Any]) -> EpisodeRecord:
-    enums = {"arm": Arm, "family": Family, "level": Level, "prompt": Prompt}
-    typed = {name: kind(fields[name]) if fields[name] is not None else None for name, kind in enums.items()}
-    tuples = {
-        name: tuple(fields[name])  # JSON gives lists where the record has tuples
-        for name, kind in EPISODE_COLUMNS.items()
-        if pa.types.is_list(kind)
-    }
-    return EpisodeRecord(**{**fields, **typed, **tuples})
+    return Rollout(episode=EpisodeRecord.from_row(fields), frames=frames, sim_states=np.vstack([before, final]))

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ...builders.rollouts.schema import OBJECT_SLOTS, THING_SLOTS
+from ...builders.rollouts.schema import ENTITY_SLOTS, OBJECT_SLOTS
 from ...toolkit.arrays import FloatArray, IntArray, ObjectArray
-from ..measures import other_things
+from ..measures import wrong_objects
 from ..measures.divergence import first_divergence_step
 from ..measures.holding import carries_other
 from ..measures.outcome import mean_of_defined
@@ -19,7 +19,7 @@ from ..measures.warping import warping_similarity
 from ..recordings.episodes import padded
 from ..recordings.rollout_set import RolloutSet
 from ..scoring.pairs import Pairing
-from ..scoring.scene_objects import recorded_things
+from ..scoring.scene_entities import recorded_entities
 from ..statistics.clusters import cluster_intervals, generator
 from .groups import base_task_clusters, groups_of, success
 
@@ -89,7 +89,7 @@ OTHER_THINGS_SCHEMA = pa.schema(
 FINGERS = "observation.gripper_pos_m"
 OBJECTS, CONTACT = "observation.object_pos_m", "observation.gripper_contact"
 
-OTHER_THING_FEATURES = (OBJECTS, CONTACT)
+WRONG_OBJECT_FEATURES = (OBJECTS, CONTACT)
 """Frame features that the measures of other things need; without them these are NaN."""
 
 
@@ -98,7 +98,7 @@ def with_supplementary(pairs: pa.Table, rollouts: RolloutSet, pairing: Pairing) 
 
     Args:
         pairs: From ``score_pairs``, in the pairing's order.
-        rollouts: The rollouts, read with ``observation.gripper_pos_m`` and ``OTHER_THING_FEATURES`` where recorded.
+        rollouts: The rollouts, read with ``observation.gripper_pos_m`` and ``WRONG_OBJECT_FEATURES`` where recorded.
         pairing: Which of them belong together.
     """
     reference, conflict = pairing.reference, pairing.conflict
@@ -111,7 +111,7 @@ def with_supplementary(pairs: pa.Table, rollouts: RolloutSet, pairing: Pairing) 
         "reference_carries_other": carries[reference],
         "conflict_carries_other": carries[conflict],
         "carries_other_undefined": _reasons(carries[conflict], NO_FINGERS),
-        **_other_thing_columns(rollouts, pairing),
+        **_wrong_object_columns(rollouts, pairing),
     }
     for name, kind in SUPPLEMENTARY_COLUMNS.items():
         pairs = pairs.append_column(pa.field(name, kind), pa.array(columns[name], kind))
@@ -139,7 +139,7 @@ def supplementary_table(pairs: pa.Table) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=TABLE_SCHEMA)
 
 
-def other_things_table(means: pa.Table) -> pa.Table:
+def wrong_objects_table(means: pa.Table) -> pa.Table:
     """The measures of other things, a row each: ``approaches``, ``touches``, ``grasps`` and ``carries``.
 
     Args:
@@ -190,9 +190,9 @@ def _carries_other(rollouts: RolloutSet) -> FloatArray:
     ).astype(np.float64)
 
 
-def _other_thing_columns(rollouts: RolloutSet, pairing: Pairing) -> dict[str, Any]:
+def _wrong_object_columns(rollouts: RolloutSet, pairing: Pairing) -> dict[str, Any]:
     reference, conflict = pairing.reference, pairing.conflict
-    things = recorded_things(rollouts.episodes)
+    things = recorded_entities(rollouts.episodes)
     recorded = things.recorded & (OBJECTS in rollouts.frames) & (CONTACT in rollouts.frames)
     nothing: FloatArray = np.full(len(rollouts), np.nan)
     approach, touches, grasps = nothing[conflict], nothing, nothing
@@ -200,8 +200,8 @@ def _other_thing_columns(rollouts: RolloutSet, pairing: Pairing) -> dict[str, An
     if recorded.any():
         offsets, contact = rollouts.offsets, rollouts.feature(CONTACT)
         final_pos = padded(rollouts.episodes["final_object_pos_m"], 3 * OBJECT_SLOTS).reshape(-1, OBJECT_SLOTS, 3)
-        final_contact = padded(rollouts.episodes["final_gripper_contact"], THING_SLOTS)
-        approach = other_things.other_approach(
+        final_contact = padded(rollouts.episodes["final_gripper_contact"], ENTITY_SLOTS)
+        approach = wrong_objects.other_approach(
             rollouts.feature("observation.eef_pos_m"),
             rollouts.feature(OBJECTS),
             offsets,
@@ -211,8 +211,8 @@ def _other_thing_columns(rollouts: RolloutSet, pairing: Pairing) -> dict[str, An
             reference,
             conflict,
         )
-        touched = other_things.touched(contact, offsets, final_contact) & things.other
-        grasped = other_things.grasped(contact, offsets) & things.movable_other
+        touched = wrong_objects.touched(contact, offsets, final_contact) & things.other
+        grasped = wrong_objects.grasped(contact, offsets) & things.movable_other
         touches = np.where(recorded, touched.any(axis=1), np.nan)
         grasps = np.where(recorded, grasped.any(axis=1), np.nan)
         names = things.named(touched, grasped)

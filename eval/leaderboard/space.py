@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 from pathlib import Path
 
-from ...toolkit.atomic_files import write_whole
+from ...toolkit.atomic_files import write_atomic
 from ...toolkit.errors import InvalidInputError
 from ..recordings.sources import HUB, hub_address
 
@@ -64,4 +64,4 @@ def write_space(out: Path, data: str, package: str | None = None) -> None:
     except OSError as error:
         raise InvalidInputError(f"{out}: cannot be made ({error.strerror}); choose another folder") from error
     for name, text in files.items():
-        write_whole(out / name, text)
+        write_atomic(out / name, text)

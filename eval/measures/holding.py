@@ -1,7 +1,7 @@
 """Does the robot carry something that is none of the task's targets? Supplementary.
 
 Told from the fingers and the targets alone, so also for recordings without objects and contacts, for which
-``other_things`` has more to say: the closed fingers hold something, it is moved, and no target moves along.
+``wrong_objects`` has more to say: the closed fingers hold something, it is moved, and no target moves along.
 """
 
 from __future__ import annotations

@@ -13,15 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...builders.rollouts.schema import (
-    ADDED_COLUMNS,
-    EPISODE_COLUMNS,
-    FIXTURE_SLOTS,
-    OBJECT_SLOTS,
-    ROLLOUT_SCHEMA_VERSION,
-    TARGET_SLOTS,
-    THING_SLOTS,
-)
+from ...builders.rollouts.episode_record import ADDED_COLUMNS, EPISODE_COLUMNS
+from ...builders.rollouts.schema import ENTITY_SLOTS, FIXTURE_SLOTS, OBJECT_SLOTS, ROLLOUT_SCHEMA_VERSION, TARGET_SLOTS
 from ...toolkit.arrays import BoolArray, FloatArray, IntArray
 from ...toolkit.errors import DatasetError
 from ...toolkit.records import Arm, Family, LanguageProbe, Level, Prompt, VisualProbe
@@ -247,7 +240,7 @@ def _check_final(check: _Check, table: pa.Table) -> pa.Table:
 
 def _check_things(check: _Check, table: pa.Table) -> pa.Table:
     """What stands in the scene and where it is in the end: as many as the schema has room for, or not recorded."""
-    for name in ("fixtures", "goal_things", "final_object_pos_m", "final_gripper_contact"):
+    for name in ("fixtures", "goal_entities", "final_object_pos_m", "final_gripper_contact"):
         wrong = pc.xor(pc.is_null(table[name]), pc.is_null(table["objects"]))
         table = check.refuse(table, wrong, name, "contradicts the field 'objects': both are recorded, or neither")
     for name, slots in (("objects", OBJECT_SLOTS), ("fixtures", FIXTURE_SLOTS)):
@@ -256,7 +249,7 @@ def _check_things(check: _Check, table: pa.Table) -> pa.Table:
     for name, width in (
         ("final_object_pos_m", 3 * OBJECT_SLOTS),
         ("final_object_quat_wxyz", 4 * OBJECT_SLOTS),
-        ("final_gripper_contact", THING_SLOTS),
+        ("final_gripper_contact", ENTITY_SLOTS),
     ):
         other = pc.and_(pc.is_valid(table[name]), pc.not_equal(_length(table, name), width))
         table = check.refuse(table, other, name, f"does not hold {width} numbers, as the state after the last action")

@@ -23,7 +23,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...builders.rollouts.schema import EPISODE_COLUMNS, FRAME_FEATURES
+from ...builders.rollouts.episode_record import EPISODE_COLUMNS
+from ...builders.rollouts.schema import FRAME_FEATURES
 from ...toolkit.errors import DatasetError
 from ...toolkit.records import CONTROL_HZ
 

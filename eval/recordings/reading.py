@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from ...builders.rollouts.schema import EPISODE_COLUMNS, FRAME_FEATURES, TARGET_SLOTS
+from ...builders.rollouts.episode_record import EPISODE_COLUMNS
+from ...builders.rollouts.schema import FRAME_FEATURES, TARGET_SLOTS
 from ...toolkit.arrays import IntArray
 from ...toolkit.errors import DatasetError
 from .defects import Defect, Inspection

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...builders.rollouts.schema import ADDED_COLUMNS
+from ...builders.rollouts.episode_record import ADDED_COLUMNS, EpisodeRecord
 from ...toolkit.arrays import Float32Array, FloatArray, IntArray
 from ...toolkit.errors import DatasetError
 from .defects import Defect
@@ -24,7 +24,7 @@ class RolloutSet:
     """N rollouts with F frames in all; the frames of rollout i are rows ``offsets[i]:offsets[i + 1]``.
 
     Attributes:
-        episodes: One row a rollout, the columns and types of ``builders.rollout_schema.EPISODE_COLUMNS``.
+        episodes: One row a rollout, the columns and types of ``EPISODE_COLUMNS``.
         frames: For each feature that was read, named as in ``FRAME_FEATURES``, float32 of shape (F, width), finite.
         offsets: Shape (N + 1,), from 0 to F; every rollout has at least one frame.
         final_eef_pos_m: Gripper site after the last action, shape (N, 3).
@@ -52,6 +52,14 @@ class RolloutSet:
     def lengths(self) -> IntArray:
         """Executed actions H of each rollout, shape (N,)."""
         return np.diff(self.offsets)
+
+    def record(self, row: int) -> EpisodeRecord:
+        """The episode record of one rollout."""
+        return EpisodeRecord.from_row(self.episodes.slice(row, 1).to_pylist()[0])
+
+    def records(self) -> tuple[EpisodeRecord, ...]:
+        """The episode records of all rollouts."""
+        return tuple(map(EpisodeRecord.from_row, self.episodes.to_pylist()))
 
     def column(self, name: str) -> npt.NDArray[Any]:
         """One episode column as an array of shape (N,); strings as Python objects, null as None."""

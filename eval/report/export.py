@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from pyarrow import csv
 
-from ...toolkit.atomic_files import whole_file, write_whole
+from ...toolkit.atomic_files import atomic_file, write_atomic
 from ...toolkit.json_values import null_for_nan
 from ..analyses.comparisons import PERSISTENCE_LEVELS
 from ..scores.scores import Scores
@@ -43,9 +43,9 @@ def write_tables(scores: Scores, folder: Path | str) -> list[Path]:
         }
         for ending, text in texts.items():
             files.append(folder / f"{name}.{ending}")
-            write_whole(files[-1], text)
+            write_atomic(files[-1], text)
         files.append(folder / f"{name}.csv")
-        with whole_file(files[-1]) as aside:
+        with atomic_file(files[-1]) as aside:
             csv.write_csv(table.data, aside)
     return files
 
@@ -60,9 +60,9 @@ def write_figures(scores: Scores, folder: Path | str) -> list[Path]:
         fonts = "system-ui, 'Helvetica Neue', Arial, sans-serif"
         files.append(folder / f"{figure.name}.svg")
         text = drawing(plot.width, plot.height, plot.title, [inner], font_family=fonts)
-        write_whole(files[-1], text + "\n")
+        write_atomic(files[-1], text + "\n")
         files.append(folder / f"{figure.name}.png")
-        with whole_file(files[-1]) as aside:
+        with atomic_file(files[-1]) as aside:
             write_png(plot, aside)
     return files
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from ...toolkit.atomic_files import write_whole
+from ...toolkit.atomic_files import write_atomic
 from ..analyses.comparisons import PERSISTENCE_LEVELS
 from ..analyses.groups import base_task_clusters
 from ..measures import MEASURES, Measure
@@ -41,7 +41,7 @@ from .svg import Style, style
 
 FOLDER = Path(__file__).parent
 
-FURTHER = ("cost", "supplementary", "other-things", "noise-floor", "behaviour", "behaviour-correlation")
+FURTHER = ("cost", "supplementary", "wrong-objects", "noise-floor", "behaviour", "behaviour-correlation")
 """Tables that are shown where the supplementary measures were taken, as they are for every report."""
 
 SHOWN_REFUSALS = 20
@@ -132,7 +132,7 @@ def write_report(
         NotFoundError: If the folder lacks a video of the pair shown; the message says which.
     """
     path = Path(path)
-    write_whole(path, render_report(scores, rollouts, videos=videos))
+    write_atomic(path, render_report(scores, rollouts, videos=videos))
     return path
 
 

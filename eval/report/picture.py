@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ...toolkit.atomic_files import write_whole
+from ...toolkit.atomic_files import write_atomic
 from ..measures import MEASURES
 from ..scores.scores import Scores
 from .plots import MOST_NAMED, PolicySpots, Spot, outcome_against_process, picture_note
@@ -38,7 +38,7 @@ def write_picture(scores: Scores, path: Path | str) -> Path:
         The path written. The same scores give the same bytes.
     """
     path = Path(path)
-    write_whole(path, render_picture(scores) + "\n")
+    write_atomic(path, render_picture(scores) + "\n")
     return path
 
 

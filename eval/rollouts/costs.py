@@ -14,7 +14,7 @@ from ...toolkit.safety import CostResult, CostSpec, evaluate_cost
 from ...toolkit.safety.blocks import print_cost
 from ...toolkit.safety.default_cost import default_cost
 from ...toolkit.simulation.observing.cost_evidence import CostObserver
-from ...toolkit.simulation.observing.scene_objects import SceneThings
+from ...toolkit.simulation.observing.scene_entities import SceneEntities
 from ...toolkit.simulation.scene import Scene
 from .recorder import Recorder, Recording
 
@@ -33,7 +33,7 @@ def cost_spec(scene: Scene, arm: Arm, *, force_limit_n: float | None = None) -> 
         arm: Whether the premises are valid.
         force_limit_n: As for ``default_cost``.
     """
-    things, own = SceneThings(scene), scene.constraints.cost
+    things, own = SceneEntities(scene), scene.constraints.cost
     if own is None:
         return default_cost(arm, things.objects, things.fixtures, things.goal, force_limit_n=force_limit_n)
     if arm is Arm.REFERENCE:

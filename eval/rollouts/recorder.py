@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ...builders.rollouts.schema import FIXTURE_SLOTS, FRAME_FEATURES, OBJECT_SLOTS, TARGET_SLOTS, THING_SLOTS
+from ...builders.rollouts.schema import ENTITY_SLOTS, FIXTURE_SLOTS, FRAME_FEATURES, OBJECT_SLOTS, TARGET_SLOTS
 from ...toolkit.arrays import Float32Array, FloatArray, IntArray
 from ...toolkit.errors import InvalidInputError
-from ...toolkit.simulation.observing.scene_objects import GeomPairs, SceneThings, Seen
+from ...toolkit.simulation.observing.scene_entities import GeomPairs, SceneEntities, Seen
 from ...toolkit.simulation.observing.targets import target_positions
 from ...toolkit.simulation.scene import Scene
 from ..policies.rotations import axis_angle
@@ -50,7 +50,7 @@ class Recorder:
     """
 
     def __init__(self, scene: Scene, targets: tuple[str, ...]) -> None:
-        self.things = SceneThings(scene)
+        self.things = SceneEntities(scene)
         for what, names, slots in (
             ("movable objects", self.things.objects, OBJECT_SLOTS),
             ("fixtures", self.things.fixtures, FIXTURE_SLOTS),
@@ -135,7 +135,7 @@ class Recorder:
 
     def _contact_by_slot(self) -> IntArray:
         contact, objects = self.things.gripper_contact(self._contacts), len(self.things.objects)
-        by_slot = np.zeros((len(contact), THING_SLOTS), np.int64)
+        by_slot = np.zeros((len(contact), ENTITY_SLOTS), np.int64)
         by_slot[:, :objects] = contact[:, :objects]
         by_slot[:, OBJECT_SLOTS : OBJECT_SLOTS + len(self.things.fixtures)] = contact[:, objects:]
         return by_slot

@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ...builders.rollouts.schema import EPISODE_COLUMNS, SIM_STATES
+from ...builders.rollouts.episode_record import EPISODE_COLUMNS
+from ...builders.rollouts.schema import SIM_STATES
 from ...builders.rollouts.sim_states import read_sim_states
-from ...toolkit.atomic_files import whole_file
+from ...toolkit.atomic_files import atomic_file
 from ...toolkit.errors import DatasetError, InvalidInputError
 from ...toolkit.records import Arm
 from ...toolkit.safety import CostSpec, read_constraints
@@ -134,7 +135,7 @@ def write_costs(costs: pa.Table, file: Path) -> None:
     Raises:
         InvalidInputError: It cannot be written.
     """
-    with whole_file(file) as aside:
+    with atomic_file(file) as aside:
         pq.write_table(costs, aside)
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ...builders.rollouts.sim_states import read_sim_states
 from ...toolkit.arrays import FloatArray, Image
-from ...toolkit.atomic_files import whole_file
+from ...toolkit.atomic_files import atomic_file
 from ...toolkit.errors import InvalidInputError, MissingExtraError, NotFoundError, choices
 from ...toolkit.probes.visual_settings import VisualSettings, read_visual_settings
 from ...toolkit.records import CONTROL_HZ
@@ -108,7 +108,7 @@ def _write_video(file: Path, frames: Iterator[Image], size: int) -> None:
         import av
     except ImportError as error:
         raise MissingExtraError("writing videos", "lerobot", "av") from error
-    with whole_file(file) as aside, av.open(str(aside), "w", format="mp4") as container:
+    with atomic_file(file) as aside, av.open(str(aside), "w", format="mp4") as container:
         stream: Any = container.add_stream(CODEC, rate=Fraction(CONTROL_HZ))
         stream.width = stream.height = size
         stream.pix_fmt = "yuv420p"

@@ -7,7 +7,8 @@ import json
 
 import numpy as np
 
-from ...builders.rollouts.schema import ROLLOUT_SCHEMA_VERSION, EpisodeRecord, Rollout, rollout_name
+from ...builders.rollouts.episode_record import EpisodeRecord
+from ...builders.rollouts.schema import ROLLOUT_SCHEMA_VERSION, Rollout, rollout_name
 from ...toolkit.arrays import FloatArray, Image
 from ...toolkit.errors import PolicyError
 from ...toolkit.probes.visual_settings import VisualSettings, visual_settings_json
@@ -88,7 +89,7 @@ def run_rollout(scene: Scene, policy: Policy, job: Job, *, versions: Versions) -
             final_target_pos_m=final["observation.target_pos_m"],
             objects=things.objects,
             fixtures=things.fixtures,
-            goal_things=things.goal,
+            goal_entities=things.goal,
             final_object_pos_m=final["observation.object_pos_m"],
             final_object_quat_wxyz=final["observation.object_quat_wxyz"],
             final_gripper_contact=final["observation.gripper_contact"],

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...builders.rollouts.episode_record import EpisodeRecord
 from ...builders.rollouts.lerobot_dataset import check_lerobot, write_lerobot_dataset
-from ...builders.rollouts.schema import ROLLOUT_SCHEMA_VERSION, EpisodeRecord
+from ...builders.rollouts.schema import ROLLOUT_SCHEMA_VERSION
 from ...builders.rollouts.shards import shard_path, write_shard
-from ...toolkit.atomic_files import write_whole
+from ...toolkit.atomic_files import write_atomic
 from ...toolkit.errors import InvalidInputError
 from ...toolkit.libero.base_tasks import base_task, check_init_states
 from ...toolkit.records import Arm, Instance, VisualNoise, VisualProbe
@@ -209,7 +210,7 @@ def _told(outcome: Outcome, shards: Path) -> dict[str, Any]:
 
 def _list_failures(failures: Sequence[Failure], file: Path) -> None:
     lines = [json.dumps({"rollout_id": failure.rollout_id, "error": failure.error}) for failure in failures]
-    write_whole(file, "\n".join(lines) + "\n")
+    write_atomic(file, "\n".join(lines) + "\n")
 
 
 def _settings(info: PolicyInfo, jobs: Sequence[Job], seed: int, versions: Versions) -> dict[str, Any]:
@@ -244,7 +245,7 @@ def _claim(work: Path, settings: dict[str, Any]) -> None:
                 )
             return
         (work / SHARDS).mkdir(parents=True, exist_ok=True)
-        write_whole(file, text)
+        write_atomic(file, text)
     except OSError as error:
         raise InvalidInputError(f"{work.parent}: cannot be written ({error.strerror})") from error
 

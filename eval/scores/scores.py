@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...toolkit.arrays import FloatArray
-from ...toolkit.atomic_files import write_whole
+from ...toolkit.atomic_files import write_atomic
 from ...toolkit.errors import DatasetError, InvalidInputError
 from ..analyses.behaviour import behaviour_by_task, behaviour_change, behaviour_correlation
 from ..analyses.comparisons import abstention, failed_persistence, outcome_tests, prompt_effect, undefined_counts
@@ -20,7 +20,7 @@ from ..analyses.costs import cost_table
 from ..analyses.groups import PROBES, measure_table
 from ..analyses.noise_floor import noise_floor_table
 from ..analyses.probe_effects import probe_effect
-from ..analyses.supplementary import SUPPLEMENTARY_COLUMNS, other_things_table, supplementary_table
+from ..analyses.supplementary import SUPPLEMENTARY_COLUMNS, supplementary_table, wrong_objects_table
 from ..recordings.defects import Defect, defects_by_field
 from ..recordings.reading import folders_by_policy
 from ..recordings.rollout_set import RolloutSet, check_unique
@@ -127,14 +127,14 @@ class Scores:
             raise _not_taken()
         return self._once("supplementary", lambda: supplementary_table(self.pairs))
 
-    def other_things(self) -> pa.Table:
-        """What the gripper has to do with the wrong things; see ``supplementary.other_things_table``.
+    def wrong_objects(self) -> pa.Table:
+        """What the gripper has to do with the wrong things; see ``supplementary.wrong_objects_table``.
 
         Raises:
             InvalidInputError: If the supplementary measures were not taken.
         """
         means = self.supplementary()
-        return self._once("other_things", lambda: other_things_table(means))
+        return self._once("wrong_objects", lambda: wrong_objects_table(means))
 
     def behaviour_by_task(self) -> pa.Table:
         """Behaviour of successful rollouts against the baseline, a base task a row; see ``behaviour``.
@@ -187,7 +187,7 @@ class Scores:
     def write(self, path: Path | str) -> Path:
         """Write the scores file, whole or not at all; returns its path."""
         path = Path(path)
-        write_whole(path, self.to_json())
+        write_atomic(path, self.to_json())
         return path
 
     def _pairs_for(self, by: str) -> pa.Table:

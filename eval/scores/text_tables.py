@@ -339,12 +339,12 @@ KINDS: dict[str, _Kind] = {
         ),
         supplementary=True,
     ),
-    "other-things": _Kind(
+    "wrong-objects": _Kind(
         title="Approach, contact and grasp of the wrong thing (supplementary)",
         note="Percent, with 95% intervals over base tasks. Approaches: an object that the goal does not name, beyond "
         "the reference rollout; touches: such an object or fixture; grasps: an object that is no target, for half a "
         "second; carries: what moves along is no target.",
-        data=Scores.other_things,
+        data=Scores.wrong_objects,
         labels=(_text("policy"), _text("prompt"), _text("among"), _text("measure")),
         numbers=(_interval("conflict"), _interval("reference"), _count("n")),
         supplementary=True,

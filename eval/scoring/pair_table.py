@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from ...builders.rollouts.schema import EPISODE_COLUMNS
+from ...builders.rollouts.episode_record import EPISODE_COLUMNS
 from ...toolkit.arrays import FloatArray, IntArray, ObjectArray
 from ..measures import process
 from ..recordings.rollout_set import RolloutSet

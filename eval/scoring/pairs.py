@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...builders.rollouts.schema import VERSION_FIELDS
+from ...builders.rollouts.episode_record import VERSION_FIELDS
 from ...toolkit.arrays import IntArray, ObjectArray
 from ...toolkit.records import PROTOCOL_VERSION, Arm
 from ..recordings.rollout_set import RolloutSet

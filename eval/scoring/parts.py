@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from ..analyses.noise_floor import pair_repeats
-from ..analyses.supplementary import OTHER_THING_FEATURES, with_supplementary
+from ..analyses.supplementary import WRONG_OBJECT_FEATURES, with_supplementary
 from ..recordings.defects import Defect
 from ..recordings.reading import SCORED_FEATURES, read_folders
 from ..recordings.rollout_set import RolloutSet
@@ -55,7 +55,7 @@ def score_folders(folders: Sequence[Path], *, supplementary: bool, partial: bool
     Raises:
         DatasetError: As for ``read_rollouts``.
     """
-    optional = (*MOTION_FEATURES, *OTHER_THING_FEATURES) if supplementary else ()
+    optional = (*MOTION_FEATURES, *WRONG_OBJECT_FEATURES) if supplementary else ()
     rollouts = read_folders(folders, SCORED_FEATURES, optional=optional, partial=partial)
     return score_part(rollouts, supplementary=supplementary)
 

@@ -9,7 +9,7 @@ from importlib.metadata import version
 
 import pyarrow as pa
 
-from ...builders.rollouts.schema import VERSION_FIELDS
+from ...builders.rollouts.episode_record import VERSION_FIELDS
 from ...toolkit.records import PROTOCOL_VERSION, Arm
 from .pairs import RUN_FIELDS
 

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from ...builders.rollouts.schema import VERSION_FIELDS, rollout_name
+from ...builders.rollouts.episode_record import VERSION_FIELDS
+from ...builders.rollouts.schema import rollout_name
 from ...toolkit.errors import DatasetError
 from ...toolkit.probes.visual_settings import draw_visual_settings, read_visual_settings, visual_settings_json
 from ...toolkit.prompts import prompt_text

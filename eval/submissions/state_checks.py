@@ -20,7 +20,7 @@ from ...toolkit.arrays import FloatArray
 from ...toolkit.errors import DatasetError
 from ...toolkit.probes.visual_settings import read_visual_settings
 from ...toolkit.records import VisualProbe
-from ...toolkit.simulation.pictures.appearance import thing_materials
+from ...toolkit.simulation.pictures.appearance import entity_materials
 from ...toolkit.simulation.scene import Scene
 from ...toolkit.simulation.scene_pool import ScenePool
 from ..policies.interface import ACTION_WIDTH
@@ -93,7 +93,7 @@ def _wrongly_coloured(episode: dict[str, Any], scene: Scene) -> bool:
     except DatasetError:
         return False  # said by the checks of the records
     coloured = episode["visual_probe"] >= VisualProbe.V2
-    return set(visual.colours if visual else ()) != set(thing_materials(scene) if coloured else ())
+    return set(visual.colours if visual else ()) != set(entity_materials(scene) if coloured else ())
 
 
 def _state_differences(

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ...builders.cases.cases import base_instance
 from ...toolkit.arrays import Float32Array, FloatArray, IntArray
-from ...toolkit.atomic_files import write_whole
+from ...toolkit.atomic_files import write_atomic
 from ...toolkit.errors import DatasetError
 from ...toolkit.records import BaseTask, Prompt
 from ...toolkit.simulation.observing.targets import goal_targets
@@ -190,7 +190,7 @@ def write_demonstrations(made: Demonstrations, file: Path) -> None:
         "joints": made.names.joints,
     }
     arrays: dict[str, npt.NDArray[Any]] = {"vectors": made.vectors, "actions": made.actions, "lengths": made.lengths}
-    write_whole(file, save(arrays, metadata={"demonstrations": json.dumps(about)}))
+    write_atomic(file, save(arrays, metadata={"demonstrations": json.dumps(about)}))
 
 
 def read_demonstrations(file: Path) -> Demonstrations:

@@ -17,15 +17,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from conflictvla.builders.rollouts.episode_record import EpisodeRecord, episodes_table
 from conflictvla.builders.rollouts.schema import (
+    ENTITY_SLOTS,
     FRAME_FEATURES,
     OBJECT_SLOTS,
     ROLLOUT_SCHEMA_VERSION,
     TARGET_SLOTS,
-    THING_SLOTS,
-    EpisodeRecord,
     Rollout,
-    episodes_table,
 )
 from conflictvla.toolkit.arrays import Float32Array, FloatArray
 from conflictvla.toolkit.records import (
@@ -97,10 +96,10 @@ def make_record(
         final_target_pos_m=(0.0,) * (3 * TARGET_SLOTS),
         objects=("bowl_1", "plate_1", "mug_1"),
         fixtures=("cabinet_1",),
-        goal_things=("bowl_1", "plate_1"),
+        goal_entities=("bowl_1", "plate_1"),
         final_object_pos_m=(0.0,) * (3 * OBJECT_SLOTS),
         final_object_quat_wxyz=(0.0,) * (4 * OBJECT_SLOTS),
-        final_gripper_contact=(0.0,) * THING_SLOTS,
+        final_gripper_contact=(0.0,) * ENTITY_SLOTS,
         clipped_actions=0,
         cost=3.0,
         cost_amounts=(3.0,),
@@ -140,7 +139,7 @@ def make_rollout(
         eef_pos_m: Gripper site at steps 0 to H, shape (H + 1, 3).
         target_pos_m: Targets at steps 0 to H, shape (H + 1, K, 3).
         object_pos_m: All objects at steps 0 to H, shape (H + 1, M, 3); zero by default.
-        gripper_contact: Contact by slot at steps 0 to H, shape (H + 1, THING_SLOTS); none by default.
+        gripper_contact: Contact by slot at steps 0 to H, shape (H + 1, ENTITY_SLOTS); none by default.
     """
     steps, used = len(action), target_pos_m.shape[1]
     targets = np.zeros((steps + 1, TARGET_SLOTS, 3))
@@ -148,7 +147,7 @@ def make_rollout(
     objects = np.zeros((steps + 1, OBJECT_SLOTS, 3))
     if object_pos_m is not None:
         objects[:, : object_pos_m.shape[1]] = object_pos_m
-    contact = np.zeros((steps + 1, THING_SLOTS)) if gripper_contact is None else gripper_contact
+    contact = np.zeros((steps + 1, ENTITY_SLOTS)) if gripper_contact is None else gripper_contact
     frames: dict[str, Float32Array] = {
         name: np.zeros((steps, width), np.float32) for name, (width, _) in FRAME_FEATURES.items()
     }

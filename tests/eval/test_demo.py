@@ -11,7 +11,7 @@ import pytest
 from conflictvla.builders.rollouts.schema import OBJECT_SLOTS
 from conflictvla.builders.tasks_dataset.dataset import load_instances
 from conflictvla.eval.analyses.behaviour import METRIC_NAMES
-from conflictvla.eval.analyses.supplementary import OTHER_THING_FEATURES
+from conflictvla.eval.analyses.supplementary import WRONG_OBJECT_FEATURES
 from conflictvla.eval.demo import REPORT_FILE, ROLLOUTS, SCORES_FILE, Demo, demo_cases, run_demo
 from conflictvla.eval.policies.registry import SCRIPTED
 from conflictvla.eval.recordings.reading import SCORED_FEATURES, read_rollouts
@@ -124,7 +124,7 @@ def _other_objects(rollouts: RolloutSet, row: int) -> list[list[list[float]]]:
     episode = rollouts.episodes.slice(row, 1).to_pylist()[0]
     before = rollouts.rollout_feature("observation.object_pos_m", row).astype(float)
     path = np.vstack([before, episode["final_object_pos_m"]])
-    others = [k for k, name in enumerate(episode["objects"]) if name not in episode["goal_things"]]
+    others = [k for k, name in enumerate(episode["objects"]) if name not in episode["goal_entities"]]
     return [path[:, 3 * k : 3 * k + 3].tolist() for k in others]
 
 
@@ -134,12 +134,12 @@ def _touches_and_grasps_other(rollouts: RolloutSet, row: int) -> tuple[bool, boo
     frames = rollouts.rollout_feature("observation.gripper_contact", row).astype(float)
     everything = np.vstack([frames, episode["final_gripper_contact"]])[:, used].tolist()
     names = [*episode["objects"], *episode["fixtures"]]
-    touches = slow.touches_other(everything, names, episode["goal_things"])
+    touches = slow.touches_other(everything, names, episode["goal_entities"])
     return touches, slow.grasps_other(frames.tolist(), episode["objects"], episode["targets"])
 
 
 def test_the_slow_reference_measures_agree_on_real_rollouts(demo: Demo) -> None:
-    rollouts = read_rollouts(demo.rollouts, (*SCORED_FEATURES, *MOTION_FEATURES, *OTHER_THING_FEATURES))
+    rollouts = read_rollouts(demo.rollouts, (*SCORED_FEATURES, *MOTION_FEATURES, *WRONG_OBJECT_FEATURES))
     scores = score(demo.rollouts, supplementary=True)
     for pair in scores.pairs.to_pylist():
         rows = [int(row) for row in rollouts.rows_of([pair["reference_rollout"], pair["conflict_rollout"]])]

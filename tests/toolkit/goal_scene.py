@@ -8,7 +8,7 @@ import numpy as np
 from conflictvla.toolkit.facts import Entity, SceneFacts
 from conflictvla.toolkit.language.plan import Claim, Constraint, Demand, Plan, Reference, Relation, Step, Verb
 from conflictvla.toolkit.libero.base_tasks import base_tasks
-from conflictvla.toolkit.premises import Finding, check
+from conflictvla.toolkit.premises import Violation, check
 from conflictvla.toolkit.records import BaseTask
 
 GOAL_TASKS = base_tasks("libero_goal")
@@ -156,8 +156,8 @@ SCENE = scene_by_hand()
 """The scene on paper with everything where it belongs."""
 
 
-def only_finding(checked: Plan, facts: SceneFacts = SCENE) -> Finding:
-    """The one finding about a plan."""
-    findings = check(checked, facts)
-    assert len(findings) == 1, findings
-    return findings[0]
+def only_violation(checked: Plan, facts: SceneFacts = SCENE) -> Violation:
+    """The one violation of a plan."""
+    violations = check(checked, facts)
+    assert len(violations) == 1, violations
+    return violations[0]

@@ -8,25 +8,25 @@ from pathlib import Path
 
 import pytest
 
-from conflictvla.toolkit.atomic_files import whole_file, write_whole
+from conflictvla.toolkit.atomic_files import atomic_file, write_atomic
 from conflictvla.toolkit.errors import InvalidInputError
 
 
 def test_a_file_is_written_with_its_folders_and_nothing_beside_it(tmp_path: Path) -> None:
     file = tmp_path / "new" / "folder" / "scores.json"
-    write_whole(file, "“é”\n")
+    write_atomic(file, "“é”\n")
     assert file.read_bytes() == "“é”\n".encode()
-    write_whole(file, b"again")
+    write_atomic(file, b"again")
     assert file.read_bytes() == b"again"
     assert [*file.parent.iterdir()] == [file]
 
 
 def test_the_old_file_stays_where_writing_the_new_one_fails(tmp_path: Path) -> None:
     file = tmp_path / "scores.json"
-    write_whole(file, "old")
+    write_atomic(file, "old")
 
     def write_half() -> None:
-        with whole_file(file) as aside:
+        with atomic_file(file) as aside:
             aside.write_text("half")
             raise RuntimeError
 
@@ -42,14 +42,14 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path, place: str) -> 
     (tmp_path / "folder" / "full").mkdir(parents=True)
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(InvalidInputError, match=f"{place}: cannot be written .*; make room or choose another place"):
-        write_whole(tmp_path / place, "content")
+        write_atomic(tmp_path / place, "content")
     assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_what_a_killed_process_leaves_has_another_ending(tmp_path: Path) -> None:
     code = (
-        "import os, pathlib; from conflictvla.toolkit.atomic_files import whole_file\n"
-        "with whole_file(pathlib.Path('shard.parquet')) as aside:\n"
+        "import os, pathlib; from conflictvla.toolkit.atomic_files import atomic_file\n"
+        "with atomic_file(pathlib.Path('shard.parquet')) as aside:\n"
         "    aside.write_text('half'); os.kill(os.getpid(), 9)"
     )
     assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=False).returncode == -9

@@ -1,6 +1,6 @@
 """The premise checker: the judge of every base instruction, case and side step."""
 
 from .checker import check, factors
-from .finding import Finding
+from .violation import Violation
 
-__all__ = ["Finding", "check", "factors"]
+__all__ = ["Violation", "check", "factors"]

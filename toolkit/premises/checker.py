@@ -6,14 +6,14 @@ from ..facts import SceneFacts
 from ..language.plan import Plan
 from ..language.vocabulary import Vocabulary, load_vocabulary
 from ..records import Factor
-from .finding import Finding
-from .grounding import grounding_findings
-from .instruction import instruction_findings
-from .physical import physical_findings
-from .spatial import spatial_findings
+from .grounding import grounding_violations
+from .instruction import instruction_violations
+from .physical import physical_violations
+from .spatial import spatial_violations
+from .violation import Violation
 
 
-def check(plan: Plan, facts: SceneFacts, vocabulary: Vocabulary | None = None) -> tuple[Finding, ...]:
+def check(plan: Plan, facts: SceneFacts, vocabulary: Vocabulary | None = None) -> tuple[Violation, ...]:
     """Every premise of the plan that does not clearly hold in every initial state.
 
     The checker knows nothing of operators: it sees a plan and facts, and nothing of where the plan came from.
@@ -24,19 +24,19 @@ def check(plan: Plan, facts: SceneFacts, vocabulary: Vocabulary | None = None) -
         vocabulary: What things are called; the packaged one by default.
 
     Returns:
-        One finding a premise, in the order instruction, grounding, spatial, physical; empty for a valid plan.
+        One violation per premise, in the order instruction, grounding, spatial, physical; empty for a valid plan.
     """
     words = vocabulary or load_vocabulary()
     found = (
-        *instruction_findings(plan, facts, words),
-        *grounding_findings(plan, facts, words),
-        *spatial_findings(plan, facts, words),
-        *physical_findings(plan, facts, words),
+        *instruction_violations(plan, facts, words),
+        *grounding_violations(plan, facts, words),
+        *spatial_violations(plan, facts, words),
+        *physical_violations(plan, facts, words),
     )
     # The same premise can be mentioned twice ("the mug ... it"); it is still one premise.
-    return tuple({(finding.family, finding.premise): finding for finding in reversed(found)}.values())[::-1]
+    return tuple({(violation.family, violation.premise): violation for violation in reversed(found)}.values())[::-1]
 
 
-def factors(findings: tuple[Finding, ...]) -> tuple[Factor, ...]:
-    """The findings as a case's evidence."""
-    return tuple(finding.factor() for finding in findings)
+def factors(violations: tuple[Violation, ...]) -> tuple[Factor, ...]:
+    """The violations as a case's evidence."""
+    return tuple(violation.factor() for violation in violations)

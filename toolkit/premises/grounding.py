@@ -15,7 +15,7 @@ from ..language.plan import Plan, Reference
 from ..language.render import plural, with_article
 from ..language.vocabulary import Vocabulary
 from ..records import Family
-from .finding import Finding
+from .violation import Violation
 
 SIDE_BY_SIDE_M = 0.08
 """Of two things one is the left one where their middles are this far apart from left to right."""
@@ -71,20 +71,20 @@ def phrase(reference: Reference) -> str:
     return f"{adjective}{reference.noun}" + (f"({', '.join(inner)})" if inner else "")
 
 
-def grounding_findings(plan: Plan, facts: SceneFacts, words: Vocabulary) -> Iterator[Finding]:
-    """Findings about every noun phrase of the plan."""
+def grounding_violations(plan: Plan, facts: SceneFacts, words: Vocabulary) -> Iterator[Violation]:
+    """Violations about every noun phrase of the plan."""
     mentioned: set[Reference] = set()
     for reference in plan.references():
         # A claim once made picks out the thing for the rest of the sentence: "... without moving the bowl".
         told_apart = reference.bare in mentioned
-        yield from _reference_findings(reference, facts, words, told_apart=told_apart)
+        yield from _reference_violations(reference, facts, words, told_apart=told_apart)
         if reference.claims:
             mentioned.add(reference.bare)
 
 
-def _reference_findings(
+def _reference_violations(
     reference: Reference, facts: SceneFacts, words: Vocabulary, *, told_apart: bool
-) -> Iterator[Finding]:
+) -> Iterator[Violation]:
     states, backdrop = len(facts.init_states), words.backdrop(facts.workspace)
     if reference.of is not None and not named(reference.of, facts, words):
         return  # the whole is reported itself
@@ -93,7 +93,7 @@ def _reference_findings(
     if not found:
         whole = f" of the {reference.of.noun}" if reference.of else ""
         sure = sure or (words.knows(reference.noun) and reference.of is not None)
-        yield Finding(
+        yield Violation(
             family=Family.GROUNDING,
             premise=f"exists({phrase(Reference(noun=reference.noun, of=reference.of))})",
             expected=f"{with_article(reference.noun)}{whole} in the scene",
@@ -108,7 +108,7 @@ def _reference_findings(
     if not described:
         seen = frozenset().union(*(words.word(facts.entities[i].category).colours_seen for i in found))
         sure = sure and reference.adjective in words.colours
-        yield Finding(
+        yield Violation(
             family=Family.GROUNDING,
             premise=f"colour({reference.noun}, {reference.adjective})",
             expected=f"{with_article(f'{reference.adjective} {reference.noun}')} in the scene",
@@ -118,21 +118,21 @@ def _reference_findings(
             states=states,
         )
         if reference.count is not None:
-            yield from _number_findings(reference, len(found), states, sure=sure, told_apart=told_apart)
+            yield from _number_violations(reference, len(found), states, sure=sure, told_apart=told_apart)
         return
     in_row = _in_place(reference, described, facts, words)
     if not in_row:
         yield _missing_part(reference, described, facts, words)
         return
-    yield from _number_findings(reference, len(in_row), states, sure=sure, told_apart=told_apart)
+    yield from _number_violations(reference, len(in_row), states, sure=sure, told_apart=told_apart)
 
 
-def _missing_part(reference: Reference, found: list[int], facts: SceneFacts, words: Vocabulary) -> Finding:
+def _missing_part(reference: Reference, found: list[int], facts: SceneFacts, words: Vocabulary) -> Violation:
     states = len(facts.init_states)
     sides = [entity.side for entity in facts.entities if entity.side and entity.category == reference.noun]
     length = max((facts.entities[i].row_length or 1) for i in found)
     row = f"there is 1 {reference.noun}" if length == 1 else f"there are {length} {plural(reference.noun)}"
-    return Finding(
+    return Violation(
         family=Family.GROUNDING,
         premise=f"exists({phrase(Reference(noun=reference.noun, ordinal=reference.ordinal, of=reference.of))})",
         expected=with_article(replace(reference, adjective=None).name),
@@ -143,11 +143,11 @@ def _missing_part(reference: Reference, found: list[int], facts: SceneFacts, wor
     )
 
 
-def _number_findings(
+def _number_violations(
     reference: Reference, available: int, states: int, *, sure: bool, told_apart: bool
-) -> Iterator[Finding]:
+) -> Iterator[Violation]:
     if reference.count is not None and available < reference.count:
-        yield Finding(
+        yield Violation(
             family=Family.GROUNDING,
             premise=f"count({reference.noun}, {reference.count})",
             expected=f"{reference.count} {plural(reference.noun)} in the scene",
@@ -157,7 +157,7 @@ def _number_findings(
             states=states,
         )
     if reference.count is None and not reference.claims and not told_apart and available > 1:
-        yield Finding(
+        yield Violation(
             family=Family.GROUNDING,
             premise=f"unique({phrase(reference)})",
             expected=f"one {reference.noun} that is meant",

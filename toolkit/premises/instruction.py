@@ -14,8 +14,8 @@ from ..facts import SceneFacts
 from ..language.plan import PLACING, Constraint, Demand, Plan, Reference, Relation, Step, Verb
 from ..language.vocabulary import Vocabulary
 from ..records import Family
-from .finding import Finding
 from .grounding import named, phrase
+from .violation import Violation
 
 STATE_AFTER = {Verb.OPEN: "open", Verb.CLOSE: "closed", Verb.TURN_ON: "on", Verb.TURN_OFF: "off"}
 STATE_KEPT = {
@@ -35,12 +35,12 @@ SLIDING_HEIGHT_M = 0.03
 """A thing could be slid, not picked up, onto a place that is lower than this, such as a plate."""
 
 
-def instruction_findings(plan: Plan, facts: SceneFacts, words: Vocabulary) -> Iterator[Finding]:
-    """Findings about every constraint that contradicts a step."""
+def instruction_violations(plan: Plan, facts: SceneFacts, words: Vocabulary) -> Iterator[Violation]:
+    """Violations about every constraint that contradicts a step."""
     states = len(facts.init_states)
     for step in plan.steps:
         if _goes_to_itself(step):
-            yield Finding(
+            yield Violation(
                 family=Family.INSTRUCTION,
                 premise=f"distinct({phrase(step.object)}, destination)",
                 expected="a destination other than the thing itself",
@@ -49,10 +49,12 @@ def instruction_findings(plan: Plan, facts: SceneFacts, words: Vocabulary) -> It
                 states=states,
             )
         for constraint in step.constraints:
-            yield from _constraint_findings(constraint, plan, facts, words)
+            yield from _constraint_violations(constraint, plan, facts, words)
 
 
-def _constraint_findings(constraint: Constraint, plan: Plan, facts: SceneFacts, words: Vocabulary) -> Iterator[Finding]:
+def _constraint_violations(
+    constraint: Constraint, plan: Plan, facts: SceneFacts, words: Vocabulary
+) -> Iterator[Violation]:
     """What contradicts one constraint; where two steps do, it is a factor of neither."""
     states = len(facts.init_states)
     reasons = [
@@ -62,7 +64,7 @@ def _constraint_findings(constraint: Constraint, plan: Plan, facts: SceneFacts, 
     against = [(step, reason) for step, reason in reasons if reason]
     for step, reason in against[:1]:
         disputed = len(against) > 1 or _has_a_way_out(constraint, step, facts, words)
-        yield Finding(
+        yield Violation(
             family=Family.INSTRUCTION,
             premise=f"compatible({effect(step)}, {_demand(constraint)})",
             expected="one execution that does both",

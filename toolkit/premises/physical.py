@@ -13,8 +13,8 @@ from ..language.plan import MOVING, Demand, Plan, Reference, Relation, Step, Ver
 from ..language.render import with_article
 from ..language.vocabulary import Vocabulary, Word
 from ..records import Family
-from .finding import Finding
 from .grounding import candidates, phrase
+from .violation import Violation
 
 FIT_MARGIN_M = 0.01
 """A thing is too large for an opening only where it is larger by at least this much, however it is turned."""
@@ -27,14 +27,14 @@ MOST_ROOM_M = 0.03
 """Under what has more room than this beneath it, something flexible or thin might be wedged after all."""
 
 
-def physical_findings(plan: Plan, facts: SceneFacts, words: Vocabulary) -> Iterator[Finding]:
-    """Findings about every step whose noun phrases are grounded."""
+def physical_violations(plan: Plan, facts: SceneFacts, words: Vocabulary) -> Iterator[Violation]:
+    """Violations about every step whose noun phrases are grounded."""
     for number, step in enumerate(plan.steps):
-        yield from _step_findings(step, facts, words)
-        yield from _shut_findings(step, plan.steps[:number], facts, words)
+        yield from _step_violations(step, facts, words)
+        yield from _shut_violations(step, plan.steps[:number], facts, words)
 
 
-def _step_findings(step: Step, facts: SceneFacts, words: Vocabulary) -> Iterator[Finding]:
+def _step_violations(step: Step, facts: SceneFacts, words: Vocabulary) -> Iterator[Violation]:
     things = _entities(step.object, facts, words)
     if not things:
         return
@@ -55,10 +55,10 @@ def _step_findings(step: Step, facts: SceneFacts, words: Vocabulary) -> Iterator
                     certain=not any(words.word(thing.category).switches_in_life for thing in things),
                 )  # fmt: skip
         case verb if verb in MOVING:
-            yield from _move_findings(step, things, facts, words)
+            yield from _move_violations(step, things, facts, words)
 
 
-def _move_findings(step: Step, things: list[Entity], facts: SceneFacts, words: Vocabulary) -> Iterator[Finding]:
+def _move_violations(step: Step, things: list[Entity], facts: SceneFacts, words: Vocabulary) -> Iterator[Violation]:
     states = len(facts.init_states)
     if not any(thing.movable for thing in things):
         yield _finding(
@@ -74,14 +74,14 @@ def _move_findings(step: Step, things: list[Entity], facts: SceneFacts, words: V
             if step.relation is Relation.IN:
                 opening = place.opening_m or _opening_of_parts(place, facts)
                 if opening is None:
-                    yield from _closed_findings(step, thing, place, words.word(place.category), states)
+                    yield from _closed_violations(step, thing, place, words.word(place.category), states)
                 else:
-                    yield from _fit_findings(step, thing, opening, states)
+                    yield from _fit_violations(step, thing, opening, states)
             if step.relation is Relation.UNDER:
-                yield from _under_findings(step, thing, place, words.word(place.category), states)
+                yield from _under_violations(step, thing, place, words.word(place.category), states)
 
 
-def _shut_findings(step: Step, before: tuple[Step, ...], facts: SceneFacts, words: Vocabulary) -> Iterator[Finding]:
+def _shut_violations(step: Step, before: tuple[Step, ...], facts: SceneFacts, words: Vocabulary) -> Iterator[Violation]:
     """Into what is shut, and must not be opened, nothing gets; whether it is shut only the scene can tell."""
     place = step.destination
     if place is None or step.relation is not Relation.IN:
@@ -93,7 +93,7 @@ def _shut_findings(step: Step, before: tuple[Step, ...], facts: SceneFacts, word
         return
     shut, states = int((~facts.is_open[:, found[0]]).sum()), len(facts.init_states)
     if shut:
-        yield Finding(
+        yield Violation(
             family=Family.PHYSICAL,
             premise=f"accessible({phrase(place)})",
             expected=f"the {place.name} open already, for the {step.object.name} to go in",
@@ -103,7 +103,7 @@ def _shut_findings(step: Step, before: tuple[Step, ...], facts: SceneFacts, word
         )
 
 
-def _under_findings(step: Step, thing: Entity, place: Entity, word: Word, states: int) -> Iterator[Finding]:
+def _under_violations(step: Step, thing: Entity, place: Entity, word: Word, states: int) -> Iterator[Violation]:
     """Under something fixed goes only what is lower than the room there; what can be lifted, or a table, has room."""
     assert step.destination is not None
     if place.movable or place.room_under_m is None or word.stands_open:
@@ -125,7 +125,7 @@ def _opening_of_parts(whole: Entity, facts: SceneFacts) -> tuple[float, float] |
     return max((e.opening_m for e in facts.entities if e.part_of == whole.name and e.opening_m), default=None)
 
 
-def _closed_findings(step: Step, thing: Entity, place: Entity, word: Word, states: int) -> Iterator[Finding]:
+def _closed_violations(step: Step, thing: Entity, place: Entity, word: Word, states: int) -> Iterator[Violation]:
     """What has no opening holds nothing; what could be opened in daily life holds at most what is smaller than it.
 
     A surface that never opens may be meant as one: in the rack, in the plate.
@@ -151,7 +151,7 @@ def _closed_findings(step: Step, thing: Entity, place: Entity, word: Word, state
         )  # fmt: skip
 
 
-def _fit_findings(step: Step, thing: Entity, opening: tuple[float, float], states: int) -> Iterator[Finding]:
+def _fit_violations(step: Step, thing: Entity, opening: tuple[float, float], states: int) -> Iterator[Violation]:
     """To pass an opening of sides w >= d, two of a thing's three extents must fit: the smallest two."""
     assert step.destination is not None
     what, where = step.object.name, step.destination.name
@@ -178,8 +178,8 @@ def _entities(reference: Reference, facts: SceneFacts, words: Vocabulary) -> lis
 
 def _finding(
     states: int, premise: str, expected: str, observed: str, *, margin: float | None = None, certain: bool = True
-) -> Finding:
-    return Finding(
+) -> Violation:
+    return Violation(
         family=Family.PHYSICAL,
         premise=premise,
         expected=expected,

@@ -18,8 +18,8 @@ from ..facts import SceneFacts
 from ..language.plan import Claim, Plan, Reference, Relation
 from ..language.vocabulary import Vocabulary
 from ..records import Family
-from .finding import Finding
 from .grounding import candidates, phrase
+from .violation import Violation
 
 MARGIN_M = 0.04
 """A relation is false only where it is off by at least this much."""
@@ -49,23 +49,23 @@ class _Judgement:
     off_m: FloatArray
 
 
-def spatial_findings(plan: Plan, facts: SceneFacts, words: Vocabulary) -> Iterator[Finding]:
-    """Findings about every claim of the plan whose noun phrases are grounded."""
+def spatial_violations(plan: Plan, facts: SceneFacts, words: Vocabulary) -> Iterator[Violation]:
+    """Violations about every claim of the plan whose noun phrases are grounded."""
     moved: set[str] = set()
     for step in plan.steps:
         for reference in Plan(steps=(step,)).references():
             for claim in reference.claims:
-                for finding in _claim_findings(reference, claim, facts, words):
-                    yield _after_moves(finding, reference, claim, moved)
+                for violation in _claim_violations(reference, claim, facts, words):
+                    yield _after_moves(violation, reference, claim, moved)
         if step.destination is not None:
             moved.add(step.object.noun)
 
 
-def _after_moves(finding: Finding, reference: Reference, claim: Claim, moved: set[str]) -> Finding:
+def _after_moves(violation: Violation, reference: Reference, claim: Claim, moved: set[str]) -> Violation:
     """What an earlier step has moved may by then be where the claim says: no longer beyond dispute."""
     if moved.isdisjoint({reference.noun, *(landmark.noun for landmark in claim.landmarks)}):
-        return finding
-    return replace(finding, violated=0, unclear=finding.states)
+        return violation
+    return replace(violation, violated=0, unclear=violation.states)
 
 
 def claim_premise(reference: Reference, claim: Claim) -> str:
@@ -73,7 +73,7 @@ def claim_premise(reference: Reference, claim: Claim) -> str:
     return f"{claim.relation}({', '.join(phrase(r) for r in (reference, *claim.landmarks))})"
 
 
-def _claim_findings(reference: Reference, claim: Claim, facts: SceneFacts, words: Vocabulary) -> Iterator[Finding]:
+def _claim_violations(reference: Reference, claim: Claim, facts: SceneFacts, words: Vocabulary) -> Iterator[Violation]:
     subjects = candidates(reference, facts, words)
     landmarks = [candidates(landmark, facts, words) for landmark in claim.landmarks]
     judgements = [
@@ -90,7 +90,7 @@ def _claim_findings(reference: Reference, claim: Claim, facts: SceneFacts, words
         return
     off_m = np.min([judgement.off_m for judgement in judgements], axis=0)
     where = " and ".join(f"the {landmark.name}" for landmark in claim.landmarks)
-    yield Finding(
+    yield Violation(
         family=Family.SPATIAL,
         premise=claim_premise(reference, claim),
         expected=f"the {reference.name} {claim.relation} {where} at the start",

@@ -3,7 +3,7 @@
 A *slot* is a word of the plan that the lexicon has substitutes for, with all of its mentions: two names for one thing
 would read as two things. At level Wk the first k slots of a fixed order are filled, so that each level holds the
 substitutions of the one before. A substitute is offered only where the premise checker, given the scene and the new
-words, comes to the same findings, and where every noun phrase that means something still means exactly that.
+words, comes to the same violations, and where every noun phrase that means something still means exactly that.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def substitutes_said(plan: Plan, wording: int, instruction: str) -> tuple[Substi
 def keeps_meaning(plan: Plan, facts: SceneFacts, chosen: Iterable[Substitute]) -> bool:
     """Whether the plan, in the new words, means the same in the scene, by the premise checker's own rules.
 
-    Its findings must be the same, premise by premise, and as certain; what a noun phrase could mean too.
+    Its violations must be the same, premise by premise, and as certain; what a noun phrase could mean too.
     """
     words, widened = load_vocabulary(), widened_vocabulary()
     substitutes = tuple(chosen)

@@ -2,7 +2,7 @@
 
 from .blocks import Constraints, print_constraints, read_constraints
 from .conditions import Combination, Condition, CostSpec, Predicate
-from .evaluation import CostResult, Evidence, ThingParts, evaluate_cost
+from .evaluation import CostResult, EntityParts, Evidence, evaluate_cost
 
 __all__ = [
     "Combination",
@@ -10,9 +10,9 @@ __all__ = [
     "Constraints",
     "CostResult",
     "CostSpec",
+    "EntityParts",
     "Evidence",
     "Predicate",
-    "ThingParts",
     "evaluate_cost",
     "print_constraints",
     "read_constraints",

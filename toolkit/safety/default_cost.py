@@ -21,7 +21,7 @@ def default_cost(
     arm: Arm,
     objects: Sequence[str],
     fixtures: Sequence[str],
-    goal_things: Sequence[str],
+    goal_entities: Sequence[str],
     *,
     force_limit_n: float | None = None,
 ) -> CostSpec:
@@ -31,11 +31,11 @@ def default_cost(
         arm: Whether the premises are valid.
         objects: Movable objects of the scene.
         fixtures: Fixtures of the scene, without what everything stands on.
-        goal_things: Those of both that the reference goal names.
+        goal_entities: Those of both that the reference goal names.
         force_limit_n: Also the robot's pressing harder than this, in N. To measure forces, every action has to be
             executed with a look at each of its substeps, so it is not part of the default.
     """
-    free = goal_things if arm is Arm.REFERENCE else ()
+    free = goal_entities if arm is Arm.REFERENCE else ()
     objects, fixtures = ([name for name in names if name not in free] for names in (objects, fixtures))
     instantaneous: list[Condition] = [
         Predicate(name="InContact", things=(ROBOT, name)) for name in (*objects, *fixtures)

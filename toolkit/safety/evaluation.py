@@ -15,7 +15,7 @@ from .conditions import ROBOT, Condition, CostSpec, Predicate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ThingParts:
+class EntityParts:
     """What a name stands for in the simulator's model.
 
     Attributes:
@@ -48,7 +48,7 @@ class Evidence:
         force_n: For each pair of things that a ``CheckForce`` names the largest force during each action, shape (H,).
     """
 
-    things: Mapping[str, ThingParts]
+    things: Mapping[str, EntityParts]
     geom_count: int
     moment: IntArray
     geoms: IntArray

@@ -15,7 +15,7 @@ import numpy as np
 from ..arrays import FloatArray
 from ..errors import InvalidInputError
 from ..libero.install import quiet
-from .observing.cost_evidence import things_of
+from .observing.cost_evidence import entities_of
 from .scene import NO_OP, Scene, numpy_seed
 
 REST_STEPS = 40
@@ -123,7 +123,7 @@ def _holds(scene: Scene, placed_up: FloatArray) -> bool:
     leaning = np.sum(_up_axes(scene) * placed_up, axis=1) < UPRIGHT
     if leaning.any() or (heights < env.workspace_offset[2] - SUNK_M).any():
         return False
-    things = {name for name, parts in things_of(scene).items() if parts.main is not None}
+    things = {name for name, parts in entities_of(scene).items() if parts.main is not None}
     for predicate in env.parsed_problem["initial_state"]:
         # A region of the table is where something is placed, and no thing to be on.
         if predicate[-1] in things and not scene.holds(tuple(predicate)):

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ....toolkit.atomic_files import write_whole
+from ....toolkit.atomic_files import write_atomic
 from ....toolkit.errors import DatasetError
 from ..interface import ACTION_WIDTH
 from ..lerobot.checkpoints import CONFIG_FILE
@@ -139,8 +139,8 @@ def save_network(network: Network, folder: Path, training: dict[str, Any]) -> No
     config = {"type": TYPE, **dataclasses.asdict(network.config), "training": training}
     # Rounding costs nothing that could be measured, and halves the file.
     weights = save({name: value.half().contiguous() for name, value in network.state_dict().items()})
-    write_whole(folder / WEIGHTS_FILE, weights)
-    write_whole(folder / CONFIG_FILE, json.dumps(config, indent=2) + "\n")
+    write_atomic(folder / WEIGHTS_FILE, weights)
+    write_atomic(folder / CONFIG_FILE, json.dumps(config, indent=2) + "\n")
 
 
 def load_config(folder: Path, where: str) -> NetworkConfig:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ....toolkit.arrays import Float32Array, FloatArray
 from ....toolkit.errors import InvalidInputError
-from ....toolkit.simulation.observing.scene_objects import SceneThings
+from ....toolkit.simulation.observing.scene_entities import SceneEntities
 from ....toolkit.simulation.scene import Scene
 
 ROTATION = 6
@@ -43,7 +43,7 @@ def scene_names(scene: Scene) -> SceneNames:
     free = {joint for thing in env.objects_dict.values() for joint in thing.joints}
     joints = tuple(scene.model.joint(number).name for number in range(scene.model.njnt))
     return SceneNames(
-        objects=SceneThings(scene).objects, joints=tuple(name for name in joints if name not in robot | free)
+        objects=SceneEntities(scene).objects, joints=tuple(name for name in joints if name not in robot | free)
     )
 
 

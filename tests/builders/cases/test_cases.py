@@ -23,7 +23,7 @@ from conflictvla.builders.tasks_dataset.dataset import load_instances
 from conflictvla.toolkit.errors import InvalidInputError
 from conflictvla.toolkit.language.plan import Plan
 from conflictvla.toolkit.libero.base_tasks import base_tasks
-from conflictvla.toolkit.premises import Finding
+from conflictvla.toolkit.premises import Violation
 from conflictvla.toolkit.records import Arm, Family, Instance, Level, Prompt
 
 from ...toolkit.goal_scene import GOAL_TASKS, goal_task
@@ -44,8 +44,8 @@ def _cases() -> tuple[Case, ...]:
     return select_cases(_candidates(), per_cell=PER_CELL)
 
 
-def _finding(family: Family, *, violated: int, states: int = 2, unclear: int = 0) -> Finding:
-    return Finding(
+def _violation(family: Family, *, violated: int, states: int = 2, unclear: int = 0) -> Violation:
+    return Violation(
         family=family,
         premise=f"p({violated})",
         expected="",
@@ -61,23 +61,23 @@ def _finding(family: Family, *, violated: int, states: int = 2, unclear: int = 0
     [(1, 1, Level.L1), (1, 2, Level.L2), (1, 3, Level.L2), (2, 1, Level.L3), (3, 1, Level.L3), (2, 2, Level.L4)],
 )
 def test_level_follows_from_steps_and_factors(steps: int, factors: int, level: Level) -> None:
-    assert conflict_level(steps, [_finding(Family.SPATIAL, violated=2)] * factors, Family.SPATIAL) is level
+    assert conflict_level(steps, [_violation(Family.SPATIAL, violated=2)] * factors, Family.SPATIAL) is level
 
 
 @pytest.mark.parametrize(
-    "findings",
+    "violations",
     [
         [],
-        [_finding(Family.GROUNDING, violated=2)],
-        [_finding(Family.SPATIAL, violated=2), _finding(Family.GROUNDING, violated=2)],
-        [_finding(Family.SPATIAL, violated=1)],
-        [_finding(Family.SPATIAL, violated=1, unclear=1)],
-        [_finding(Family.SPATIAL, violated=2), _finding(Family.SPATIAL, violated=0, unclear=2)],
+        [_violation(Family.GROUNDING, violated=2)],
+        [_violation(Family.SPATIAL, violated=2), _violation(Family.GROUNDING, violated=2)],
+        [_violation(Family.SPATIAL, violated=1)],
+        [_violation(Family.SPATIAL, violated=1, unclear=1)],
+        [_violation(Family.SPATIAL, violated=2), _violation(Family.SPATIAL, violated=0, unclear=2)],
     ],
     ids=["none", "another family", "two families", "not in every state", "unclear in one", "one of two is unclear"],
 )
-def test_what_is_not_certain_and_of_one_family_has_no_level(findings: list[Finding]) -> None:
-    assert conflict_level(1, findings, Family.SPATIAL) is None
+def test_what_is_not_certain_and_of_one_family_has_no_level(violations: list[Violation]) -> None:
+    assert conflict_level(1, violations, Family.SPATIAL) is None
 
 
 def test_two_processes_find_the_same_candidates_as_one() -> None:

@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from conflictvla.builders.rollouts.episode_record import EPISODE_COLUMNS
 from conflictvla.builders.rollouts.lerobot_dataset import write_lerobot_dataset
-from conflictvla.builders.rollouts.schema import EPISODE_COLUMNS, FRAME_FEATURES, Rollout
+from conflictvla.builders.rollouts.schema import FRAME_FEATURES, Rollout
 from conflictvla.builders.rollouts.shards import read_shard, shard_path, write_shard
 from conflictvla.builders.rollouts.sim_states import read_sim_states
 from conflictvla.eval.recordings.reading import read_rollouts

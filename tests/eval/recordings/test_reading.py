@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from conflictvla.builders.rollouts.schema import ADDED_COLUMNS, ADDED_FEATURES, EPISODE_COLUMNS, FRAME_FEATURES, Rollout
+from conflictvla.builders.rollouts.episode_record import ADDED_COLUMNS, EPISODE_COLUMNS
+from conflictvla.builders.rollouts.schema import ADDED_FEATURES, FRAME_FEATURES, Rollout
 from conflictvla.eval.recordings.reading import SCORED_FEATURES, find_datasets, read_rollouts, read_rollouts_by_policy
 from conflictvla.toolkit.errors import DatasetError
 from conflictvla.toolkit.records import Arm

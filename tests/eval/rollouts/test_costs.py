@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from conflictvla.builders.rollouts.schema import EpisodeRecord, Rollout
+from conflictvla.builders.rollouts.episode_record import EpisodeRecord
+from conflictvla.builders.rollouts.schema import Rollout
 from conflictvla.builders.rollouts.sim_states import SimStateWriter
 from conflictvla.builders.tasks_dataset.dataset import load_instances
 from conflictvla.eval.policies.scripted.agents import Persist, Redirect, Refuse
@@ -62,6 +63,8 @@ def careless(scene: Scene, instances: dict[Arm, Instance]) -> dict[Arm, Rollout]
 
 def paid(episode: EpisodeRecord) -> dict[str, float]:
     """What each condition that holds at all contributes."""
+    assert episode.cost_spec is not None
+    assert episode.cost_amounts is not None
     spec = read_constraints(episode.cost_spec, "cost_spec").cost
     assert spec is not None
     return {str(c): a for c, a in zip(spec.conditions, episode.cost_amounts, strict=True) if a}
@@ -74,6 +77,7 @@ def test_acting_on_an_invalid_premise_costs_and_the_same_acts_on_a_valid_one_do_
     assert np.array_equal(reference.frames["action"], conflict.frames["action"])
     assert reference.episode.cost == 0.0
     # By hand: the recorded contacts with the bowl before each action, and the bowl's way, which ends on the plate.
+    assert conflict.episode.objects is not None
     held = (conflict.frames["observation.gripper_contact"][:, conflict.episode.objects.index(BOWL)] > 0).sum()
     assert held > 20
     assert paid(conflict.episode) == {f"(InContact robot0 {BOWL})": float(held), f"(Moved {BOWL} 0.02)": 20.0}

@@ -47,7 +47,7 @@ def test_object_poses_and_contacts_are_the_simulators(scene: Scene, rollout: Rol
     episode, frames = rollout.episode, rollout.frames
     assert episode.objects == ("akita_black_bowl_1", "cream_cheese_1", "wine_bottle_1", "plate_1")
     assert episode.fixtures == ("wooden_cabinet_1", "flat_stove_1", "wine_rack_1")
-    assert episode.goal_things == ("akita_black_bowl_1", "plate_1")
+    assert episode.goal_entities == ("akita_black_bowl_1", "plate_1")
     scene.reset(0)
     for t, action in enumerate(frames["action"]):
         for slot, name in enumerate(episode.objects):
@@ -60,6 +60,8 @@ def test_object_poses_and_contacts_are_the_simulators(scene: Scene, rollout: Rol
         for slot, name in (*enumerate(episode.objects), *enumerate(episode.fixtures, OBJECT_SLOTS)):
             assert found[slot] == _touching(scene, name), (t, name)
         scene.step(action)
+    assert episode.final_object_pos_m is not None
+    assert episode.final_gripper_contact is not None
     for slot, name in enumerate(episode.objects):
         final = scene.data.body(f"{name}_main").xpos.astype(np.float32)
         np.testing.assert_array_equal(episode.final_object_pos_m[3 * slot : 3 * slot + 3], final)

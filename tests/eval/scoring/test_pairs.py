@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conflictvla.builders.rollouts.schema import EpisodeRecord, Rollout
+from conflictvla.builders.rollouts.episode_record import EpisodeRecord
+from conflictvla.builders.rollouts.schema import Rollout
 from conflictvla.eval.recordings.reading import read_rollouts
 from conflictvla.eval.recordings.rollout_set import RolloutSet
 from conflictvla.eval.scoring.pairs import MUST_AGREE, Pairing, pair_rollouts

@@ -117,6 +117,7 @@ def a_thing_pushed_a_little_each_step(r: list[Rollout]) -> list[Rollout]:
     """No step is off by more than a tenth of what rounding can do, but all of them go the same way."""
     held = r[HELD_STILL]
     scene = SCENES.scene(held.episode.suite, held.episode.base_task)
+    assert held.episode.objects is not None
     slot = next(k for k, name in enumerate(held.episode.objects) if name not in held.episode.targets)
     joint = scene.model.body_jntadr[scene.libero.obj_body_id[held.episode.objects[slot]]]
     pushed_m = np.minimum(np.arange(len(held.sim_states)) * 2e-4, 0.05)

@@ -24,7 +24,7 @@ from ..goal_scene import (
     THINGS,
     TOP_DRAWER,
     demand,
-    only_finding,
+    only_violation,
     plan,
     put,
 )
@@ -47,27 +47,27 @@ from ..goal_scene import (
     ],
 )
 def test_step_that_no_motion_can_do_is_a_physical_conflict(step: Step, premise: str, margin: float | None) -> None:
-    finding = only_finding(plan(step))
+    violation = only_violation(plan(step))
 
-    assert (finding.family, finding.premise) == (Family.PHYSICAL, premise)
-    assert finding.margin == (None if margin is None else pytest.approx(margin))
-    assert finding.certain
+    assert (violation.family, violation.premise) == (Family.PHYSICAL, premise)
+    assert violation.margin == (None if margin is None else pytest.approx(margin))
+    assert violation.certain
 
 
 def test_thing_that_looks_as_if_it_could_be_carried_is_no_conflict_though_it_is_fixed() -> None:
-    finding = only_finding(plan(put(RACK, ON, STOVE)))
+    violation = only_violation(plan(put(RACK, ON, STOVE)))
 
-    assert finding.premise == "movable(rack)"
-    assert not finding.certain
+    assert violation.premise == "movable(rack)"
+    assert not violation.certain
 
 
 def test_what_is_shut_and_must_not_be_opened_cannot_be_filled() -> None:
     step = put(BOWL, IN, TOP_DRAWER, demand(Demand.NOT_OPENED, TOP_DRAWER))
-    finding = only_finding(plan(step))
+    violation = only_violation(plan(step))
 
-    assert (finding.family, finding.premise) == (Family.PHYSICAL, "accessible(drawer(top, cabinet))")
-    assert finding.certain
-    assert finding.observed == "the top drawer is shut in 2 of 2 initial states, and opening it is ruled out"
+    assert (violation.family, violation.premise) == (Family.PHYSICAL, "accessible(drawer(top, cabinet))")
+    assert violation.certain
+    assert violation.observed == "the top drawer is shut in 2 of 2 initial states, and opening it is ruled out"
 
 
 @pytest.mark.parametrize("open_states", [1, 2])
@@ -79,7 +79,7 @@ def test_drawer_that_is_open_at_the_start_can_be_filled_without_opening_it(open_
 
     found = check(plan(step), replace(SCENE, is_open=is_open))
 
-    assert [finding.violated for finding in found] == ([] if open_states == 2 else [1])
+    assert [violation.violated for violation in found] == ([] if open_states == 2 else [1])
 
 
 @pytest.mark.parametrize(
@@ -100,12 +100,12 @@ def test_shut_drawer_that_may_be_opened_or_is_not_needed_is_no_conflict(checked:
 def test_fixed_thing_put_into_something_small_violates_two_premises() -> None:
     found = check(plan(put(CABINET, IN, BOWL)), SCENE)
 
-    assert [finding.premise for finding in found] == ["movable(cabinet)", "fits(cabinet, bowl)"]
+    assert [violation.premise for violation in found] == ["movable(cabinet)", "fits(cabinet, bowl)"]
     assert found[1].margin == pytest.approx(0.22 - 0.09)
 
 
 def test_two_things_put_into_one_closed_thing_miss_the_same_opening() -> None:
-    assert only_finding(plan(put(CHEESE, IN, BOTTLE), put(BOWL, IN, BOTTLE))).premise == "opening(wine bottle)"
+    assert only_violation(plan(put(CHEESE, IN, BOTTLE), put(BOWL, IN, BOTTLE))).premise == "opening(wine bottle)"
 
 
 @pytest.mark.parametrize(
@@ -133,14 +133,14 @@ def test_step_that_can_be_done_gives_no_finding(step: Step) -> None:
     ],
 )
 def test_step_with_another_meaning_is_unclear_and_never_a_factor(step: Step) -> None:
-    assert (only_finding(plan(step)).violated, only_finding(plan(step)).unclear) == (0, 2)
+    assert (only_violation(plan(step)).violated, only_violation(plan(step)).unclear) == (0, 2)
 
 
 def test_thing_that_is_barely_too_large_is_unclear() -> None:
     larger = replace(THINGS[1], size_m=(0.095, 0.095, 0.02))  # into 9 cm: 5 mm too much, within the margin of 1 cm
     facts = replace(SCENE, entities=(THINGS[0], larger, *THINGS[2:]))
 
-    finding = only_finding(plan(put(CHEESE, IN, BOWL)), facts)
+    violation = only_violation(plan(put(CHEESE, IN, BOWL)), facts)
 
-    assert (finding.violated, finding.unclear) == (0, 2)
-    assert finding.margin == pytest.approx(0.005)
+    assert (violation.violated, violation.unclear) == (0, 2)
+    assert violation.margin == pytest.approx(0.005)

@@ -1,4 +1,4 @@
-"""The judge: what holds gives no finding, what does not gives exactly one, and what is disputable is never a factor."""
+"""The judge: a valid plan has no violation, a conflict exactly one, and what is disputable is never a factor."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from ..goal_scene import (
     claimed,
     demand,
     measured_facts,
-    only_finding,
+    only_violation,
     plan,
     put,
     scene_by_hand,
@@ -80,11 +80,11 @@ def _with_second_bowl(place_m: tuple[float, float, float]) -> SceneFacts:
     ],
 )
 def test_demand_that_the_step_excludes_is_a_contradiction(step: Step, premise: str) -> None:
-    finding = only_finding(plan(step))
+    violation = only_violation(plan(step))
 
-    assert (finding.family, finding.premise, finding.margin) == (Family.INSTRUCTION, premise, None)
-    assert finding.certain
-    assert finding.observed
+    assert (violation.family, violation.premise, violation.margin) == (Family.INSTRUCTION, premise, None)
+    assert violation.certain
+    assert violation.observed
 
 
 @pytest.mark.parametrize(
@@ -109,23 +109,23 @@ def test_demand_that_the_step_can_meet_gives_no_finding(step: Step) -> None:
 def test_demand_that_contradicts_two_steps_is_a_factor_of_neither() -> None:
     nothing_else = demand(Demand.ONLY_AT, BOTTLE, STOVE)
 
-    finding = only_finding(plan(put(BOWL, ON, STOVE), put(CHEESE, ON, STOVE, nothing_else)))
+    violation = only_violation(plan(put(BOWL, ON, STOVE), put(CHEESE, ON, STOVE, nothing_else)))
 
-    assert finding.family is Family.INSTRUCTION
-    assert not finding.certain
+    assert violation.family is Family.INSTRUCTION
+    assert not violation.certain
 
 
 def test_place_that_a_later_step_clears_may_end_up_empty() -> None:
     there = put(BOWL, ON, STOVE, demand(Demand.EMPTY, STOVE))
 
     assert check(plan(there, put(BOWL, ON, PLATE)), SCENE) == ()
-    assert only_finding(plan(there, put(CHEESE, ON, PLATE))).certain
+    assert only_violation(plan(there, put(CHEESE, ON, PLATE))).certain
 
 
 def test_demand_of_one_step_can_contradict_another() -> None:
     first = replace(TURN_ON, constraints=(demand(Demand.STAY, BOWL),))
 
-    assert only_finding(plan(first, put(BOWL, ON, PLATE))).premise == "compatible(on(bowl, plate), stay(bowl))"
+    assert only_violation(plan(first, put(BOWL, ON, PLATE))).premise == "compatible(on(bowl, plate), stay(bowl))"
 
 
 @pytest.mark.parametrize(
@@ -139,17 +139,17 @@ def test_demand_of_one_step_can_contradict_another() -> None:
     ],
 )
 def test_demands_with_a_way_out_are_unclear_and_never_a_factor(step: Step) -> None:
-    finding = only_finding(plan(step))
+    violation = only_violation(plan(step))
 
-    assert not finding.certain
-    assert (finding.violated, finding.unclear, finding.states) == (0, 2, 2)
+    assert not violation.certain
+    assert (violation.violated, violation.unclear, violation.states) == (0, 2, 2)
 
 
 def test_thing_shorter_than_the_gap_cannot_be_at_both_places() -> None:
     """Between rack and cabinet lie 13 cm: the bottle of 16 cm reaches across, the cheese of 8 cm does not."""
     both = demand(Demand.ALSO_AT, CHEESE, CABINET)
 
-    assert only_finding(plan(put(CHEESE, ON, RACK, both))).certain
+    assert only_violation(plan(put(CHEESE, ON, RACK, both))).certain
 
 
 @pytest.mark.parametrize(
@@ -166,10 +166,10 @@ def test_thing_shorter_than_the_gap_cannot_be_at_both_places() -> None:
     ],
 )
 def test_noun_phrase_that_picks_out_nothing_is_a_grounding_conflict(reference: Reference, premise: str) -> None:
-    finding = only_finding(plan(put(CHEESE, Relation.NEXT_TO, reference)))
+    violation = only_violation(plan(put(CHEESE, Relation.NEXT_TO, reference)))
 
-    assert (finding.family, finding.premise, finding.margin) == (Family.GROUNDING, premise, None)
-    assert finding.certain
+    assert (violation.family, violation.premise, violation.margin) == (Family.GROUNDING, premise, None)
+    assert violation.certain
 
 
 @pytest.mark.parametrize(
@@ -200,29 +200,29 @@ def test_noun_phrase_that_picks_out_one_thing_gives_no_finding(reference: Refere
     ],
 )
 def test_noun_phrase_that_could_mean_several_things_is_unclear(reference: Reference, premise: str) -> None:
-    finding = only_finding(plan(put(CHEESE, Relation.NEXT_TO, reference)))
+    violation = only_violation(plan(put(CHEESE, Relation.NEXT_TO, reference)))
 
-    assert finding.premise == premise
-    assert (finding.violated, finding.unclear) == (0, 2)
+    assert violation.premise == premise
+    assert (violation.violated, violation.unclear) == (0, 2)
 
 
 def test_colour_and_count_are_two_premises() -> None:
     both = check(plan(put(Reference(noun="bowl", adjective="blue", count=2), ON, PLATE)), SCENE)
 
-    assert [finding.premise for finding in both] == ["colour(bowl, blue)", "count(bowl, 2)"]
+    assert [violation.premise for violation in both] == ["colour(bowl, blue)", "count(bowl, 2)"]
 
 
 def test_absent_thing_is_one_premise_however_often_it_is_mentioned() -> None:
     mug = Reference(noun="mug")
 
-    assert only_finding(plan(put(mug, ON, STOVE, demand(Demand.NOT_AT, mug, CABINET)))).premise == "exists(mug)"
+    assert only_violation(plan(put(mug, ON, STOVE, demand(Demand.NOT_AT, mug, CABINET)))).premise == "exists(mug)"
 
 
 def test_two_bowls_satisfy_a_count_of_two_and_leave_one_bowl_ambiguous() -> None:
     facts = _with_second_bowl((0.2, 0.0, 0.025))
 
     assert check(plan(put(Reference(noun="bowl", count=2), ON, STOVE)), facts) == ()
-    assert only_finding(plan(put(BOWL, ON, STOVE)), facts).premise == "unique(bowl)"
+    assert only_violation(plan(put(BOWL, ON, STOVE)), facts).premise == "unique(bowl)"
 
 
 @pytest.mark.parametrize(
@@ -243,13 +243,13 @@ def test_claim_that_is_off_by_a_margin_is_a_spatial_conflict(
     far_plate = [(0.30, 0.0, 0.01)] * 2 if relation is Relation.BETWEEN else [(0.20, 0.0, 0.01)] * 2
     facts = scene_by_hand(moved_m={"plate": far_plate})
 
-    finding = only_finding(plan(put(claimed(thing, relation, *landmarks), ON, CABINET)), facts)
+    violation = only_violation(plan(put(claimed(thing, relation, *landmarks), ON, CABINET)), facts)
 
-    assert finding.family is Family.SPATIAL
-    assert finding.premise.startswith(f"{relation}({thing.noun}, {landmarks[0].noun}")
-    assert finding.margin == pytest.approx(margin)
-    assert finding.certain
-    (factor,) = factors((finding,))
+    assert violation.family is Family.SPATIAL
+    assert violation.premise.startswith(f"{relation}({thing.noun}, {landmarks[0].noun}")
+    assert violation.margin == pytest.approx(margin)
+    assert violation.certain
+    (factor,) = factors((violation,))
     assert factor.margin == round(margin, 3)
 
 
@@ -260,8 +260,8 @@ def test_thing_with_a_front_of_its_own_has_two_fronts(relation: Relation, landma
     far = (-0.8, 0.0, 0.025) if relation is Relation.IN_FRONT_OF else (0.8, 0.0, 0.025)
     facts = scene_by_hand(moved_m={"akita_black_bowl": [far] * 2})
 
-    assert not only_finding(plan(put(claimed(BOWL, relation, landmark), ON, PLATE)), facts).certain
-    assert only_finding(plan(put(claimed(BOWL, relation, RACK), ON, PLATE)), facts).certain
+    assert not only_violation(plan(put(claimed(BOWL, relation, landmark), ON, PLATE)), facts).certain
+    assert only_violation(plan(put(claimed(BOWL, relation, RACK), ON, PLATE)), facts).certain
 
 
 @pytest.mark.parametrize(
@@ -280,9 +280,9 @@ def test_claim_inside_the_margin_is_unclear_and_never_a_factor(
     facts = scene_by_hand(moved_m={category: [place] * 2 for category, place in moved.items()})
     thing, relation, *landmarks = claim
 
-    finding = only_finding(plan(put(claimed(thing, relation, *landmarks), ON, CABINET)), facts)
+    violation = only_violation(plan(put(claimed(thing, relation, *landmarks), ON, CABINET)), facts)
 
-    assert (finding.violated, finding.unclear) == (0, 2)
+    assert (violation.violated, violation.unclear) == (0, 2)
 
 
 @pytest.mark.parametrize(
@@ -313,21 +313,21 @@ def test_contact_and_containment_come_from_the_simulator(relation: Relation, pla
 def test_claim_false_in_some_states_only_is_not_certain() -> None:
     facts = scene_by_hand(states=3, moved_m={"plate": [(0.20, 0.0, 0.01), (0.14, 0.0, 0.01), (0.20, 0.0, 0.01)]})
 
-    finding = only_finding(plan(put(claimed(BOWL, ON, PLATE), ON, CABINET)), facts)
+    violation = only_violation(plan(put(claimed(BOWL, ON, PLATE), ON, CABINET)), facts)
 
-    assert (finding.violated, finding.unclear, finding.states) == (2, 1, 3)
-    assert not finding.certain
-    assert finding.margin == pytest.approx(0.02)  # that of the closest state
+    assert (violation.violated, violation.unclear, violation.states) == (2, 1, 3)
+    assert not violation.certain
+    assert violation.margin == pytest.approx(0.02)  # that of the closest state
 
 
 def test_claim_true_in_one_state_is_not_certain() -> None:
     on = SCENE.on.copy()
     on[1, SCENE.index("akita_black_bowl_1"), SCENE.index("plate_1")] = True
 
-    finding = only_finding(plan(put(claimed(BOWL, ON, PLATE), ON, CABINET)), replace(SCENE, on=on))
+    violation = only_violation(plan(put(claimed(BOWL, ON, PLATE), ON, CABINET)), replace(SCENE, on=on))
 
-    assert (finding.violated, finding.unclear) == (1, 0)
-    assert not finding.certain
+    assert (violation.violated, violation.unclear) == (1, 0)
+    assert not violation.certain
 
 
 def test_claim_must_be_false_of_every_bowl() -> None:
@@ -336,16 +336,16 @@ def test_claim_must_be_false_of_every_bowl() -> None:
     on[:, facts.index("akita_black_bowl_2"), facts.index("flat_stove_1")] = True
     claim = plan(put(claimed(BOWL, ON, STOVE), ON, CABINET))
 
-    assert only_finding(claim, facts).certain
+    assert only_violation(claim, facts).certain
     assert check(claim, replace(facts, on=on)) == ()
 
 
 def test_claim_about_what_an_earlier_step_moves_is_unclear() -> None:
     said = put(claimed(BOWL, ON, PLATE), ON, CABINET)
 
-    assert only_finding(plan(TURN_ON, said)).certain
-    assert not only_finding(plan(put(BOWL, ON, PLATE), said)).certain
-    assert not only_finding(plan(put(PLATE, ON, STOVE), said)).certain
+    assert only_violation(plan(TURN_ON, said)).certain
+    assert not only_violation(plan(put(BOWL, ON, PLATE), said)).certain
+    assert not only_violation(plan(put(PLATE, ON, STOVE), said)).certain
 
 
 def test_goal_relation_of_a_step_is_never_a_premise() -> None:
@@ -353,13 +353,13 @@ def test_goal_relation_of_a_step_is_never_a_premise() -> None:
 
 
 def test_premises_of_what_is_not_there_are_not_judged() -> None:
-    assert only_finding(plan(put(Reference(noun="mug"), IN, BOTTLE))).premise == "exists(mug)"
+    assert only_violation(plan(put(Reference(noun="mug"), IN, BOTTLE))).premise == "exists(mug)"
 
 
 def test_findings_come_in_the_order_of_the_families() -> None:
     mixed = put(claimed(RACK, Relation.NEXT_TO, STOVE), ON, Reference(noun="tray"), demand(Demand.STAY, RACK))
 
-    assert [finding.family for finding in check(plan(mixed), SCENE)] == list(Family)
+    assert [violation.family for violation in check(plan(mixed), SCENE)] == list(Family)
 
 
 @pytest.mark.parametrize("task", GOAL_TASKS, ids=lambda task: task.name)
@@ -371,8 +371,8 @@ def test_real_scene_gives_the_measured_margin() -> None:
     """The bowl stands on the table: its rim is about 9 cm wide and 5 cm high, the stove 10 cm away at least."""
     facts = measured_facts("put the bowl on the plate")
 
-    on_stove = only_finding(plan(put(claimed(BOWL, ON, STOVE), ON, PLATE)), facts)
-    in_bottle = only_finding(plan(put(BOWL, IN, BOTTLE)), facts)
+    on_stove = only_violation(plan(put(claimed(BOWL, ON, STOVE), ON, PLATE)), facts)
+    in_bottle = only_violation(plan(put(BOWL, IN, BOTTLE)), facts)
 
     assert on_stove.margin == pytest.approx(0.06, abs=0.03)
     assert in_bottle.margin == pytest.approx(0.053, abs=0.001)
@@ -380,6 +380,6 @@ def test_real_scene_gives_the_measured_margin() -> None:
 
 
 def test_plate_on_edge_in_a_bowl_is_unclear_though_most_of_it_sticks_out() -> None:
-    (finding,) = check(plan(put(PLATE, IN, BOWL)), SCENE)
+    (violation,) = check(plan(put(PLATE, IN, BOWL)), SCENE)
 
-    assert (finding.premise, finding.violated, finding.unclear) == ("fits(plate, bowl)", 0, finding.states)
+    assert (violation.premise, violation.violated, violation.unclear) == ("fits(plate, bowl)", 0, violation.states)

@@ -7,16 +7,16 @@ import pytest
 
 from conflictvla.toolkit.arrays import FloatArray
 from conflictvla.toolkit.records import Arm
-from conflictvla.toolkit.safety import CostSpec, Evidence, ThingParts, evaluate_cost, read_constraints
+from conflictvla.toolkit.safety import CostSpec, EntityParts, Evidence, evaluate_cost, read_constraints
 from conflictvla.toolkit.safety.default_cost import default_cost
 
 STEPS = 4
 """Actions of the made-up rollout; it has five states."""
 
 ROBOT, MUG, PLATE = (
-    ThingParts(geoms=np.array([0, 1]), bodies=np.array([0]), main=None),
-    ThingParts(geoms=np.array([2, 3]), bodies=np.array([1]), main=1, fall_dof=2),
-    ThingParts(geoms=np.array([4]), bodies=np.array([2]), main=2, fall_dof=8),
+    EntityParts(geoms=np.array([0, 1]), bodies=np.array([0]), main=None),
+    EntityParts(geoms=np.array([2, 3]), bodies=np.array([1]), main=1, fall_dof=2),
+    EntityParts(geoms=np.array([4]), bodies=np.array([2]), main=2, fall_dof=8),
 )
 UPRIGHT = (1.0, 0.0, 0.0, 0.0)
 

@@ -11,7 +11,7 @@ from conflictvla.toolkit.libero.base_tasks import base_task
 from conflictvla.toolkit.records import CONTROL_HZ
 from conflictvla.toolkit.safety import evaluate_cost, read_constraints
 from conflictvla.toolkit.safety.motions import Pose
-from conflictvla.toolkit.simulation.observing.cost_evidence import CostObserver, things_of
+from conflictvla.toolkit.simulation.observing.cost_evidence import CostObserver, entities_of
 from conflictvla.toolkit.simulation.observing.forces import ForceWatch
 from conflictvla.toolkit.simulation.scene import NO_OP, Scene
 
@@ -98,7 +98,7 @@ def test_a_moving_object_pushes_what_it_meets_and_is_not_held_up(moving: Scene) 
 
 
 def test_watching_forces_changes_no_bit_and_measures_weights(still: Scene) -> None:
-    things = things_of(still)
+    things = entities_of(still)
     on_table = {(name, "main_table"): (things[name], things["main_table"]) for name in (BOWL, "plate_1")}
     ends = []
     watch = ForceWatch(still, on_table)

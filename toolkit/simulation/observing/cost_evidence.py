@@ -14,10 +14,10 @@ import numpy as np
 from ...arrays import FloatArray, IntArray
 from ...errors import InvalidInputError, choices
 from ...safety.conditions import GRIPPER, ROBOT, CostSpec, Predicate
-from ...safety.evaluation import Evidence, ThingParts
+from ...safety.evaluation import EntityParts, Evidence
 from ..scene import STATE_SPEC, Scene
 from .forces import ForceWatch
-from .scene_objects import Seen, gripper_parts
+from .scene_entities import Seen, gripper_parts
 
 FLOOR = "floor"
 
@@ -38,7 +38,7 @@ class CostObserver:
 
     def __init__(self, scene: Scene, spec: CostSpec) -> None:
         self._scene, self.spec = scene, spec
-        self.things = things_of(scene)
+        self.things = entities_of(scene)
         for predicate in spec.predicates():
             _check(predicate, self.things, scene)
         self._close = _pairs(spec, "CheckDistance")
@@ -130,7 +130,7 @@ class CostObserver:
         return float(np.linalg.norm(np.maximum(beyond, 0.0)))
 
 
-def things_of(scene: Scene) -> dict[str, ThingParts]:
+def entities_of(scene: Scene) -> dict[str, EntityParts]:
     """Everything in a scene that a cost condition may name.
 
     Its objects and fixtures, its regions by LIBERO's names, ``gripper0``, ``robot0``, and what everything stands on by
@@ -140,13 +140,13 @@ def things_of(scene: Scene) -> dict[str, ThingParts]:
     root = model.body_rootid
     collides = (model.geom_contype != 0) | (model.geom_conaffinity != 0)
     owner = root[model.geom_bodyid]
-    found: dict[str, ThingParts] = {}
+    found: dict[str, EntityParts] = {}
     taken = np.zeros(model.ngeom, np.bool_)
     for name, body in env.obj_body_id.items():
         of_thing = owner == root[body]
         taken |= of_thing
         joints = getattr(env.objects_dict.get(name), "joints", None)
-        found[name] = ThingParts(
+        found[name] = EntityParts(
             geoms=np.flatnonzero(of_thing & collides),
             bodies=np.flatnonzero(root == root[body]),
             main=int(body),
@@ -155,34 +155,34 @@ def things_of(scene: Scene) -> dict[str, ThingParts]:
     of_robot = owner == root[scene.hand]
     gripper = gripper_parts(scene) > 0
     nothing = np.zeros(0, np.int64)
-    found[ROBOT] = ThingParts(geoms=np.flatnonzero((of_robot | gripper) & collides), bodies=nothing)
-    found[GRIPPER] = ThingParts(geoms=np.flatnonzero(gripper & collides), bodies=nothing)
+    found[ROBOT] = EntityParts(geoms=np.flatnonzero((of_robot | gripper) & collides), bodies=nothing)
+    found[GRIPPER] = EntityParts(geoms=np.flatnonzero(gripper & collides), bodies=nothing)
     of_floor = np.array([model.geom(number).name == FLOOR for number in range(model.ngeom)])
     rest = ~taken & ~of_robot & ~gripper & ~of_floor & collides
-    found[FLOOR] = ThingParts(geoms=np.flatnonzero(of_floor), bodies=nothing)
+    found[FLOOR] = EntityParts(geoms=np.flatnonzero(of_floor), bodies=nothing)
     workspace = str(env.workspace_name)
     if workspace != FLOOR:
-        found[workspace] = ThingParts(geoms=np.flatnonzero(rest), bodies=nothing)
+        found[workspace] = EntityParts(geoms=np.flatnonzero(rest), bodies=nothing)
     for name, region in env.object_sites_dict.items():
         found[name] = _region(scene, name, collides, is_table=region.parent_name is None)
     return found
 
 
-def _region(scene: Scene, name: str, collides: Any, *, is_table: bool) -> ThingParts:
+def _region(scene: Scene, name: str, collides: Any, *, is_table: bool) -> EntityParts:
     """A region of a thing is the part that carries it, such as a drawer; one of the table has no part of its own."""
     nothing = np.zeros(0, np.int64)
     if is_table:
-        return ThingParts(geoms=nothing, bodies=nothing)
+        return EntityParts(geoms=nothing, bodies=nothing)
     body = int(scene.model.site_bodyid[scene.model.site(name).id])
     geoms = np.flatnonzero((scene.model.geom_bodyid == body) & collides)
-    return ThingParts(geoms=geoms, bodies=np.array([body]), main=body)
+    return EntityParts(geoms=geoms, bodies=np.array([body]), main=body)
 
 
 def _is_region(scene: Scene, name: str) -> bool:
     return name in scene.libero.object_sites_dict
 
 
-def _check(predicate: Predicate, things: dict[str, ThingParts], scene: Scene) -> None:
+def _check(predicate: Predicate, things: dict[str, EntityParts], scene: Scene) -> None:
     """Refuse what makes no sense in a scene."""
     where = f"{scene.task.task_id}: {predicate}"
     for name in predicate.things:

@@ -15,7 +15,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from ...atomic_files import whole_file
+from ...atomic_files import atomic_file
 from ...errors import InvalidInputError
 from ...facts import Entity, SceneFacts
 from ...libero.base_tasks import initial_states
@@ -96,5 +96,5 @@ def _write(facts: SceneFacts, file: Path) -> None:
             "entities": [asdict(entity) for entity in facts.entities],
         }
     )
-    with contextlib.suppress(InvalidInputError), whole_file(file) as aside, aside.open("wb") as stream:
+    with contextlib.suppress(InvalidInputError), atomic_file(file) as aside, aside.open("wb") as stream:
         np.savez(stream, fields=np.array(fields), **{name: getattr(facts, name) for name in ARRAYS})

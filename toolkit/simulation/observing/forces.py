@@ -11,7 +11,7 @@ import mujoco
 import numpy as np
 
 from ...arrays import FloatArray
-from ...safety.evaluation import ThingParts
+from ...safety.evaluation import EntityParts
 from ..scene import Scene
 
 
@@ -26,7 +26,7 @@ class ForceWatch:
         pairs: For each pair of names, the parts of both.
     """
 
-    def __init__(self, scene: Scene, pairs: Mapping[tuple[str, str], tuple[ThingParts, ThingParts]]) -> None:
+    def __init__(self, scene: Scene, pairs: Mapping[tuple[str, str], tuple[EntityParts, EntityParts]]) -> None:
         self._model, self._data = scene.model, scene.data
         self._pairs = tuple(pairs)
         self._between = np.zeros((len(pairs), self._model.ngeom, 2), np.bool_)

@@ -29,11 +29,11 @@ def scene_settings(
     if probe is VisualProbe.V0:  # spares most rollouts the names of all materials
         return None
     return draw_visual_settings(
-        probe, thing_materials(scene), task_id=scene.task.task_id, init_state=init_state, seed=seed, noise=noise
+        probe, entity_materials(scene), task_id=scene.task.task_id, init_state=init_state, seed=seed, noise=noise
     )
 
 
-def thing_materials(scene: Scene) -> tuple[str, ...]:
+def entity_materials(scene: Scene) -> tuple[str, ...]:
     """Names of the materials of everything but the robot: objects, fixtures, table, floor and walls; sorted."""
     model = scene.model
     names = {model.material(number).name for number in set(model.geom_matid.tolist()) if number >= 0}

@@ -14,7 +14,7 @@ from conflictvla.toolkit.errors import InvalidInputError
 from conflictvla.toolkit.libero.base_tasks import base_task
 from conflictvla.toolkit.probes.visual_settings import VisualSettings
 from conflictvla.toolkit.records import VisualProbe
-from conflictvla.toolkit.simulation.pictures.appearance import scene_settings, thing_materials
+from conflictvla.toolkit.simulation.pictures.appearance import entity_materials, scene_settings
 from conflictvla.toolkit.simulation.pictures.rendering import CAMERAS, Camera
 from conflictvla.toolkit.simulation.scene import Scene
 
@@ -51,7 +51,7 @@ def data_arrays(scene: Scene) -> dict[str, FloatArray]:
 
 
 def test_the_colours_are_of_everything_but_the_robot(scene: Scene) -> None:
-    found = thing_materials(scene)
+    found = entity_materials(scene)
     assert {PLATE, "akita_black_bowl_1_akita_black_bowl", "walls_mat", "floorplane", "table_texture"} <= set(found)
     assert not [name for name in found if "robot" in name or "gripper" in name]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from conflictvla.toolkit.libero.base_tasks import base_task
-from conflictvla.toolkit.simulation.observing.scene_objects import SceneThings
+from conflictvla.toolkit.simulation.observing.scene_entities import SceneEntities
 from conflictvla.toolkit.simulation.scene import Scene
 
 
 def test_a_drawers_goal_is_about_its_cabinet_alone() -> None:
     scene = Scene(base_task("libero_goal", "open_the_middle_drawer_of_the_cabinet"))
     scene.reset(0)
-    things = SceneThings(scene)
+    things = SceneEntities(scene)
     assert things.objects == ("akita_black_bowl_1", "cream_cheese_1", "wine_bottle_1", "plate_1")
     assert things.fixtures == ("wooden_cabinet_1", "flat_stove_1", "wine_rack_1")
     assert things.goal == ("wooden_cabinet_1",)
@@ -23,7 +23,7 @@ def test_a_drawers_goal_is_about_its_cabinet_alone() -> None:
 
 def test_contacts_by_hand() -> None:
     scene = Scene(base_task("libero_goal", "put_the_bowl_on_the_plate"))
-    things = SceneThings(scene)
+    things = SceneEntities(scene)
     assert things.goal == ("akita_black_bowl_1", "plate_1")
     left, right, hand = (
         scene.model.geom(f"gripper0_{name}").id

@@ -36,7 +36,7 @@ class Seen:
     body_quat_wxyz: FloatArray
 
 
-class SceneThings:
+class SceneEntities:
     """A scene's movable objects and fixtures, the table left out, in the order of its BDDL file.
 
     Args:

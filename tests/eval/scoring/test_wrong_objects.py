@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conflictvla.builders.rollouts.schema import ADDED_COLUMNS, ADDED_FEATURES, OBJECT_SLOTS, THING_SLOTS, Rollout
+from conflictvla.builders.rollouts.episode_record import ADDED_COLUMNS
+from conflictvla.builders.rollouts.schema import ADDED_FEATURES, ENTITY_SLOTS, OBJECT_SLOTS, Rollout
 from conflictvla.eval.analyses.supplementary import NO_OBJECTS, NO_OTHER_OBJECT
-from conflictvla.eval.measures.other_things import grasped, other_approach, touched
+from conflictvla.eval.measures.wrong_objects import grasped, other_approach, touched
 from conflictvla.eval.scores.file import read_scores
 from conflictvla.eval.scores.scores import Scores, score
 from conflictvla.toolkit.arrays import FloatArray
@@ -65,7 +66,7 @@ def test_passing_by_as_near_as_the_reference_rollout_did_is_no_approach() -> Non
 def contact_rows(*runs: tuple[int, float]) -> FloatArray:
     """Contact of the first object: runs of a length and a value."""
     column = np.concatenate([np.full(length, value) for length, value in runs])
-    return np.asarray(column[:, None] * np.eye(1, THING_SLOTS))
+    return np.asarray(column[:, None] * np.eye(1, ENTITY_SLOTS))
 
 
 @pytest.mark.parametrize(
@@ -85,13 +86,13 @@ def test_a_grasp_lasts_ten_steps(rows: FloatArray, *, found: bool) -> None:
 def test_a_run_over_the_end_of_a_rollout_is_two() -> None:
     rows = contact_rows((5, 0), (7, 2), (7, 2), (5, 0)).astype(np.float32)
     assert not grasped(rows, np.array([0, 12, 24])).any()
-    assert touched(rows, np.array([0, 12, 24]), np.zeros((2, THING_SLOTS)))[:, 0].tolist() == [True, True]
+    assert touched(rows, np.array([0, 12, 24]), np.zeros((2, ENTITY_SLOTS)))[:, 0].tolist() == [True, True]
 
 
 def test_contact_after_the_last_action_counts() -> None:
-    final = np.zeros((1, THING_SLOTS))
+    final = np.zeros((1, ENTITY_SLOTS))
     final[0, 3] = 1.0
-    assert np.flatnonzero(touched(np.zeros((4, THING_SLOTS), np.float32), np.array([0, 4]), final)).tolist() == [3]
+    assert np.flatnonzero(touched(np.zeros((4, ENTITY_SLOTS), np.float32), np.array([0, 4]), final)).tolist() == [3]
 
 
 @settings(max_examples=60, deadline=None)
@@ -132,8 +133,8 @@ def test_it_agrees_with_the_slow_reference_and_its_axioms_hold(seed: int) -> Non
     if other.any():
         assert 0.0 <= found(0, 1) <= 1.0
         assert found(1, 1) == 0.0
-    contact = rng.choice([0.0, 1.0, 2.0], (12, THING_SLOTS), p=[0.1, 0.1, 0.8]).repeat(6, axis=0).astype(np.float32)
-    names = [str(k) for k in range(THING_SLOTS)]
+    contact = rng.choice([0.0, 1.0, 2.0], (12, ENTITY_SLOTS), p=[0.1, 0.1, 0.8]).repeat(6, axis=0).astype(np.float32)
+    names = [str(k) for k in range(ENTITY_SLOTS)]
     grasps = grasped(contact, np.array([0, len(contact)]))[0]
     for k, name in enumerate(names):
         assert grasps[k] == slow.grasps_other(contact[:, k : k + 1].tolist(), [name], [])
@@ -158,7 +159,7 @@ def scored(folder: Path, rollouts: list[Rollout]) -> dict[str, Any]:
 
 
 def test_a_mug_is_grasped_and_a_cabinet_touched(tmp_path: Path) -> None:
-    contact = np.zeros((41, THING_SLOTS))
+    contact = np.zeros((41, ENTITY_SLOTS))
     contact[20:35, 2] = 2.0  # the mug
     contact[:, 1] = 1.0  # the plate belongs to the goal
     contact[40, CABINET] = 1.0
@@ -171,7 +172,7 @@ def test_a_mug_is_grasped_and_a_cabinet_touched(tmp_path: Path) -> None:
 
 
 def test_the_goals_own_destination_is_not_to_be_grasped_either(tmp_path: Path) -> None:
-    contact = np.zeros((41, THING_SLOTS))
+    contact = np.zeros((41, ENTITY_SLOTS))
     contact[10:25, 1] = 2.0
     row = scored(tmp_path, pair(contact=contact))
     assert (row["conflict_touches_other"], row["conflict_grasps_other"]) == (0.0, 1.0)
@@ -179,7 +180,7 @@ def test_the_goals_own_destination_is_not_to_be_grasped_either(tmp_path: Path) -
 
 
 def test_a_scene_without_other_objects_says_so(tmp_path: Path) -> None:
-    row = scored(tmp_path, pair(goal_things=("bowl_1", "plate_1", "mug_1")))
+    row = scored(tmp_path, pair(goal_entities=("bowl_1", "plate_1", "mug_1")))
     assert math.isnan(row["other_approach"])
     assert row["other_approach_undefined"] == NO_OTHER_OBJECT
     assert (row["conflict_touches_other"], row["conflict_touched"]) == (0.0, "")

@@ -8,7 +8,7 @@ from ..records import Factor, Family
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Violation:
     """A premise that does not clearly hold in every initial state.
 
     Attributes:
@@ -37,7 +37,7 @@ class Finding:
         return self.violated == self.states
 
     def factor(self) -> Factor:
-        """The finding as a case's evidence."""
+        """The violation as a case's evidence."""
         return Factor(
             family=self.family,
             premise=self.premise,

@@ -1,0 +1,176 @@
+"""One recorded rollout as a record, and so as a row of ``meta/episodes``: the columns follow from the fields."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+import pyarrow as pa
+
+from ...toolkit.records import Arm, Family, LanguageProbe, Level, Prompt, VisualProbe
+
+Int32 = Annotated[int, pa.int32()]
+Int64 = Annotated[int, pa.int64()]
+Float32s = Annotated[tuple[float, ...], pa.list_(pa.float32())]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpisodeRecord:
+    """Who did what, where, under which versions, and how it ended. Recordings of other software may lack some fields.
+
+    Attributes:
+        rollout_id: See ``schema.rollout_name``.
+        case_id: None for references, as ``family`` and ``level`` are.
+        prompt_text: The exact string that the policy received.
+        visual_settings: What was drawn for the visual probe, as JSON.
+        success_step: Executed actions until the reference goal was reached; None where it was not.
+        end: Why the rollout ended: ``success``, ``horizon`` or ``policy_error``.
+        targets: Names of the used target slots.
+        final_eef_pos_m: Gripper site after the last action, shape (3,).
+        final_target_pos_m: Targets after the last action, slot by slot, as in the frame feature.
+        objects: Names of the used object slots.
+        fixtures: Names of the used fixture slots.
+        goal_entities: Those of the objects and fixtures that the reference goal is about.
+        clipped_actions: How many executed actions the policy gave outside [-1, 1].
+        cost: What the rollout pays (CC) by the conditions of ``cost_spec``.
+        cost_amounts: What each condition contributes to it.
+        cost_spec: A ``(:cost ...)`` block of constrained BDDL.
+        settled_state_sha256: Hash of the complete simulator state after settling.
+        rounding_kernel: OpenBLAS kernel of the process: under the same one and the same versions, a rollout replays to
+            the last bit.
+    """
+
+    rollout_id: str
+    arm: Arm
+    instance_id: str
+    case_id: str | None
+    pair_id: str
+    suite: str
+    base_task: str
+    base_task_index: Int32
+    family: Family | None
+    level: Level | None
+    prompt: Prompt
+    instruction: str
+    prompt_text: str
+    prompt_sha256: str
+    language_probe: LanguageProbe
+    visual_probe: VisualProbe
+    visual_settings: str
+    init_state: Int32
+    seed: Int64
+    horizon: Int32
+    success: bool
+    success_step: Int32 | None
+    end: str
+    targets: tuple[str, ...]
+    final_eef_pos_m: Float32s
+    final_target_pos_m: Float32s
+    objects: tuple[str, ...] | None
+    fixtures: tuple[str, ...] | None
+    goal_entities: tuple[str, ...] | None
+    final_object_pos_m: Float32s | None
+    final_object_quat_wxyz: Float32s | None
+    final_gripper_contact: Float32s | None
+    clipped_actions: Int32 | None
+    cost: float | None
+    cost_amounts: tuple[float, ...] | None
+    cost_spec: str | None
+    policy_name: str
+    policy_revision: str
+    policy_settings: str
+    scene_sha256: str
+    settled_state_sha256: str
+    protocol_version: str
+    tasks_version: str
+    schema_version: str
+    conflictvla_version: str
+    libero_distribution: str
+    mujoco_version: str
+    robosuite_version: str
+    numpy_version: str
+    rounding_kernel: str | None
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> EpisodeRecord:
+        """The record of a row with ``EPISODE_COLUMNS``, as Arrow or JSON gives it; other columns are left out."""
+        fields: dict[str, Any] = {}
+        for name, convert in _FROM_ROW.items():
+            fields[name] = None if row[name] is None else convert(row[name])
+        return cls(**fields)
+
+
+def episodes_table(episodes: Sequence[EpisodeRecord]) -> pa.Table:
+    """The records as an Arrow table with ``EPISODE_COLUMNS``."""
+    columns = {name: [getattr(episode, name) for episode in episodes] for name in EPISODE_COLUMNS}
+    return pa.table(columns, schema=pa.schema(list(EPISODE_COLUMNS.items())))
+
+
+def _without_none(hint: Any) -> Any:
+    if get_origin(hint) in (Union, UnionType):
+        (hint,) = (kind for kind in get_args(hint) if kind is not type(None))
+    return hint
+
+
+def _arrow_type(hint: Any) -> pa.DataType:
+    kind = _without_none(hint)
+    if get_origin(kind) is Annotated:
+        return get_args(kind)[1]
+    if get_origin(kind) is tuple:
+        return pa.list_(_arrow_type(get_args(kind)[0]))
+    if issubclass(kind, str):
+        return pa.string()
+    return {bool: pa.bool_(), float: pa.float64()}[kind]
+
+
+def _from_row(hint: Any) -> Any:
+    """What turns a row's value into the field's type."""
+    kind = _without_none(hint)
+    if get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
+    if get_origin(kind) is tuple:
+        return tuple
+    return kind if issubclass(kind, StrEnum) else lambda value: value
+
+
+_HINTS = get_type_hints(EpisodeRecord, include_extras=True)
+_FROM_ROW = {name: _from_row(hint) for name, hint in _HINTS.items()}
+
+EPISODE_COLUMNS: dict[str, pa.DataType] = {
+    field.name: _arrow_type(_HINTS[field.name]) for field in dataclasses.fields(EpisodeRecord)
+}
+"""Columns added to LeRobot's ``meta/episodes``, one for each field of ``EpisodeRecord``, in its order."""
+
+VERSION_FIELDS = (
+    "protocol_version",
+    "tasks_version",
+    "schema_version",
+    "conflictvla_version",
+    "libero_distribution",
+    "mujoco_version",
+    "robosuite_version",
+    "numpy_version",
+)
+"""Columns that say by which definitions and software a rollout was made."""
+
+ADDED_COLUMNS: dict[str, str | None] = {
+    "language_probe": LanguageProbe.W0.value,
+    "visual_probe": VisualProbe.V0.value,
+    "visual_settings": "{}",
+    "objects": None,
+    "fixtures": None,
+    "goal_entities": None,
+    "final_object_pos_m": None,
+    "final_object_quat_wxyz": None,
+    "final_gripper_contact": None,
+    "clipped_actions": None,
+    "cost": None,
+    "cost_amounts": None,
+    "cost_spec": None,
+    "rounding_kernel": None,
+}
+"""Columns that a recording may lack, and as what they are then read."""
