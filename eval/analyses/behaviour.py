@@ -21,7 +21,7 @@ from scipy import stats
 from ...toolkit.arrays import BoolArray, FloatArray
 from ...toolkit.records import SUITES, Arm, Family, LanguageProbe, Level, Prompt, VisualProbe
 from ..measures.behaviour import BEHAVIOUR_METRICS
-from ..statistics.clusters import false_discovery
+from ..statistics.hypothesis_tests import false_discovery
 from .groups import PROBES
 
 METRIC_NAMES = tuple(metric.name for metric in BEHAVIOUR_METRICS)

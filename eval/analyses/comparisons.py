@@ -11,9 +11,12 @@ import pyarrow.compute as pc
 from ...toolkit.arrays import FloatArray, IntArray
 from ...toolkit.records import Prompt
 from ..measures import PROCESS_NAMES
-from ..measures.outcome import mean_of_defined
 from ..measures.process import persistence_curve
-from ..statistics.clusters import cluster_intervals, false_discovery, generator, mcnemar, selectivity, sign_flip_p
+from ..measures.selectivity import selectivity
+from ..statistics.hypothesis_tests import false_discovery, mcnemar, sign_flip_p
+from ..statistics.intervals import cluster_intervals
+from ..statistics.ratio import mean_of_defined
+from ..statistics.resampling import generator
 from .groups import base_task_clusters, groups_of, success
 from .supplementary import UNDEFINED_COLUMNS
 

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..measures.outcome import mean_of_defined, reference_goal_success_rate
-from ..statistics.clusters import cluster_intervals, generator
+from ..measures.outcome import reference_goal_success_rate
+from ..statistics.intervals import cluster_intervals
+from ..statistics.ratio import mean_of_defined
+from ..statistics.resampling import generator
 from .groups import base_task_clusters, groups_of, success
 
 GROUPED_BY = (None, "family", "level", "suite")

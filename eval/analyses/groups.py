@@ -15,15 +15,15 @@ from ...toolkit.errors import NotFoundError, choices
 from ...toolkit.records import SUITES, Family, LanguageProbe, Level, Prompt, VisualProbe
 from ..measures import MEASURE_NAMES, PROCESS_NAMES
 from ..measures.outcome import (
-    Ratio,
     failure_rate,
-    mean_of_defined,
     premise_consistent_success_rate,
     qualified_failures,
     reference_goal_success_rate,
     success_rate_drop,
 )
-from ..statistics.clusters import Interval, cluster_intervals, generator
+from ..statistics.intervals import Interval, cluster_intervals
+from ..statistics.ratio import Ratio, mean_of_defined
+from ..statistics.resampling import generator
 
 PROBES = {"language_probe": LanguageProbe.W0.value, "visual_probe": VisualProbe.V0.value}
 """Columns of probes, and their value where there is none."""

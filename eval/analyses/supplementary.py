@@ -12,7 +12,6 @@ from ...toolkit.arrays import FloatArray, IntArray, ObjectArray
 from ..measures import wrong_objects
 from ..measures.divergence import first_divergence_step
 from ..measures.holding import carries_other
-from ..measures.outcome import mean_of_defined
 from ..measures.paths import gripper_paths
 from ..measures.position import position_similarity
 from ..measures.warping import warping_similarity
@@ -20,7 +19,9 @@ from ..recordings.episodes import padded
 from ..recordings.rollout_set import RolloutSet
 from ..scoring.pairs import Pairing
 from ..scoring.scene_entities import recorded_entities
-from ..statistics.clusters import cluster_intervals, generator
+from ..statistics.intervals import cluster_intervals
+from ..statistics.ratio import mean_of_defined
+from ..statistics.resampling import generator
 from .groups import base_task_clusters, groups_of, success
 
 SUPPLEMENTARY_COLUMNS: dict[str, pa.DataType] = {

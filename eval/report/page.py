@@ -23,7 +23,8 @@ from ..scores.score_tables import TITLES, Cell, arrow, cell, group_column, perce
 from ..scores.scores import Scores
 from ..scores.text_tables import PROBE_EFFECT, SYMBOLS, p_value, probe_text, signed, text_table
 from ..scoring.pairs import Refusal
-from ..statistics.clusters import CONFIDENCE, FEW_CLUSTERS, INTERVAL_METHOD, RESAMPLES, SEED
+from ..statistics.intervals import CONFIDENCE, FEW_CLUSTERS, INTERVAL_METHOD
+from ..statistics.resampling import RESAMPLES, SEED
 from .chosen_pair import ChosenPair, choose_pair, pair_motion, pair_videos
 from .panels import failure_distributions, family_panels, level_panels, prompt_panels
 from .picture import outcome_panels

@@ -15,8 +15,10 @@ from ...toolkit.errors import InvalidInputError
 from ..analyses.comparisons import paired_difference, with_false_discovery
 from ..analyses.groups import PROBES, base_task_clusters, rows_where, success
 from ..measures import MEASURE_NAMES, PROCESS_NAMES
-from ..measures.outcome import Ratio, qualified_failures
-from ..statistics.clusters import generator, ratio_difference
+from ..measures.outcome import qualified_failures
+from ..statistics.intervals import ratio_difference
+from ..statistics.ratio import Ratio
+from ..statistics.resampling import generator
 from .file import read_scores
 from .score_tables import percent, rounded
 from .scores import Scores, score

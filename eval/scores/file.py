@@ -20,7 +20,8 @@ from ..scoring.pair_table import PAIR_COLUMNS
 from ..scoring.pairs import Refusal
 from ..scoring.provenance import Provenance, Recorded
 from ..scoring.rollout_table import TRAJECTORY_COLUMNS
-from ..statistics.clusters import CONFIDENCE, INTERVAL_METHOD, RESAMPLES, SEED, Interval
+from ..statistics.intervals import CONFIDENCE, INTERVAL_METHOD, Interval
+from ..statistics.resampling import RESAMPLES, SEED
 from .scores import Scores
 
 SCORES_VERSION = "1.3"

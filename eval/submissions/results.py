@@ -24,7 +24,7 @@ from ...toolkit.records import Family, Level, Prompt
 from ..analyses.groups import measure_table
 from ..measures import MEASURE_NAMES
 from ..scores.scores import Scores
-from ..statistics.clusters import Interval
+from ..statistics.intervals import Interval
 
 RESULTS_VERSION = "1.0"
 """Layout of results and verification files."""

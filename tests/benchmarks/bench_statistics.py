@@ -10,14 +10,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from conflictvla.eval.measures.outcome import Ratio, failure_rate, mean_of_defined, success_rate_drop
-from conflictvla.eval.statistics.clusters import (
-    cluster_intervals,
-    false_discovery,
-    mcnemar,
-    ratio_difference,
-    sign_flip_p,
-)
+from conflictvla.eval.measures.outcome import failure_rate, success_rate_drop
+from conflictvla.eval.statistics.hypothesis_tests import false_discovery, mcnemar, sign_flip_p
+from conflictvla.eval.statistics.intervals import cluster_intervals, ratio_difference
+from conflictvla.eval.statistics.ratio import Ratio, mean_of_defined
 from conflictvla.toolkit.arrays import BoolArray, FloatArray
 
 SIMULATIONS = 2000

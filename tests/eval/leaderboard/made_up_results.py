@@ -12,7 +12,7 @@ import numpy as np
 
 from conflictvla.eval.rollouts.versions import installed_versions
 from conflictvla.eval.scores.scores import score
-from conflictvla.eval.statistics.clusters import Interval
+from conflictvla.eval.statistics.intervals import Interval
 from conflictvla.eval.submissions.results import RESULTS_VERSION, Result, ResultRow, Verification, result_of
 
 from ..synthetic_rollouts import small_evaluation, write_dataset

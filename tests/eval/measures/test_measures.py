@@ -13,6 +13,7 @@ from hypothesis.extra import numpy as hnp
 from scipy.spatial.transform import Rotation
 
 from conflictvla.eval.measures import MEASURES, outcome, process
+from conflictvla.eval.statistics.ratio import mean_of_defined
 from conflictvla.toolkit.arrays import FloatArray
 
 from . import reference_measures as slow
@@ -356,11 +357,11 @@ def test_failure_rate_without_a_qualified_pair_is_undefined() -> None:
 def test_measures_of_no_pairs_are_undefined() -> None:
     none = np.zeros(0, np.bool_)
     assert math.isnan(outcome.premise_consistent_success_rate(none).value())
-    assert math.isnan(outcome.mean_of_defined(np.array([np.nan])).value())
+    assert math.isnan(mean_of_defined(np.array([np.nan])).value())
 
 
 def test_undefined_pairs_are_left_out_of_a_mean() -> None:
-    assert outcome.mean_of_defined(np.array([0.2, np.nan, 0.4])).value() == pytest.approx(0.3)
+    assert mean_of_defined(np.array([0.2, np.nan, 0.4])).value() == pytest.approx(0.3)
 
 
 def test_every_measure_says_which_way_is_better() -> None:

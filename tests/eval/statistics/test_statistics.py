@@ -8,16 +8,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from conflictvla.eval.measures.outcome import Ratio, failure_rate, mean_of_defined
-from conflictvla.eval.statistics.clusters import (
-    cluster_intervals,
-    false_discovery,
-    generator,
-    mcnemar,
-    ratio_difference,
-    selectivity,
-    sign_flip_p,
-)
+from conflictvla.eval.measures.outcome import failure_rate
+from conflictvla.eval.measures.selectivity import selectivity
+from conflictvla.eval.statistics.hypothesis_tests import false_discovery, mcnemar, sign_flip_p
+from conflictvla.eval.statistics.intervals import cluster_intervals, ratio_difference
+from conflictvla.eval.statistics.ratio import Ratio, mean_of_defined
+from conflictvla.eval.statistics.resampling import generator
 
 
 def test_an_interval_resamples_clusters_and_not_pairs() -> None:

@@ -21,7 +21,7 @@ from conflictvla.eval.recordings.reading import read_rollouts
 from conflictvla.eval.recordings.sources import packaged_rollouts
 from conflictvla.eval.recordings.video_files import RENDERED
 from conflictvla.eval.scores.scores import score
-from conflictvla.eval.statistics.clusters import Interval
+from conflictvla.eval.statistics.intervals import Interval
 from conflictvla.eval.submissions.results import read_result, read_results
 
 from ...hub.hub_server import Hub

@@ -13,7 +13,7 @@ from conflictvla.builders.rollouts.schema import FRAME_FEATURES, Rollout
 from conflictvla.eval.recordings.reading import read_rollouts
 from conflictvla.eval.rollouts.replay import OTHER_PROCESSORS_TOLERANCE, drawn, replay_rows
 from conflictvla.eval.scores.scores import score
-from conflictvla.eval.statistics.clusters import Interval
+from conflictvla.eval.statistics.intervals import Interval
 from conflictvla.eval.submissions.record_checks import check_rollouts
 from conflictvla.eval.submissions.results import result_of
 from conflictvla.eval.submissions.state_checks import check_states

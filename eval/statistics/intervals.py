@@ -1,8 +1,7 @@
-"""How sure a score is: intervals and tests that treat a base task's pairs as belonging together.
+"""Intervals that treat the pairs of a base task as belonging together.
 
 Conflict cases of one base task share its scene and its reference rollouts, so pairs are not independent; base tasks
-are. Everything random here resamples or flips whole base tasks, from an explicit generator with a fixed seed, so
-that the same rollouts give the same bytes.
+are. What is random here resamples whole base tasks.
 """
 
 from __future__ import annotations
@@ -13,13 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special, stats
 
-from ...toolkit.arrays import BoolArray, FloatArray, IntArray
-from ..measures.outcome import Ratio
+from ...toolkit.arrays import FloatArray, IntArray
+from .ratio import Ratio
+from .resampling import RESAMPLES, cluster_sums, flip_patterns, resampled_ratios
 
 CONFIDENCE = 0.95
-RESAMPLES = 10_000
-SEED = 20_260_101
-"""Any fixed number does; it is written with every score."""
 
 FEW_CLUSTERS = 10
 """From this many base tasks on an interval is bootstrapped; with fewer it is a t interval of the logit."""
@@ -31,9 +28,6 @@ INTERVAL_METHOD = (
     "bootstrap over base tasks with expanded percentiles; t interval of the logit with fewer than 10 base tasks"
 )
 
-MOST_EXACT_CLUSTERS = 13
-"""Up to this many base tasks all 2**n sign flips are enumerated instead of drawn."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
@@ -42,26 +36,6 @@ class Interval:
     value: float
     low: float
     high: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class McNemar:
-    """Exact McNemar test of paired outcomes.
-
-    Attributes:
-        reference_only: Pairs where only the reference rollout succeeds.
-        conflict_only: Pairs where only the conflict rollout succeeds.
-        p: Two-sided p-value.
-    """
-
-    reference_only: int
-    conflict_only: int
-    p: float
-
-
-def generator() -> np.random.Generator:
-    """A fresh generator with this module's seed: every interval is drawn alike, whatever was computed before it."""
-    return np.random.default_rng(SEED)
 
 
 def cluster_intervals(
@@ -100,13 +74,13 @@ def cluster_intervals(
         A. Agresti, Categorical Data Analysis (2013), 3.1, for intervals of logits.
     """
     count = int(clusters.max(initial=-1)) + 1
-    upper = _cluster_sums([ratio.numerator for ratio in ratios], clusters, count)
-    lower = _cluster_sums([ratio.denominator for ratio in ratios], clusters, count)
+    upper = cluster_sums([ratio.numerator for ratio in ratios], clusters, count)
+    lower = cluster_sums([ratio.denominator for ratio in ratios], clusters, count)
     informed = (lower > 0).sum(axis=0)
     present = np.bincount(clusters, minlength=count) > 0
     upper, lower = upper[present], lower[present]
     many = bool((informed >= FEW_CLUSTERS).any())
-    draws = _resample(upper, lower, rng, resamples) if many else np.full((1, len(ratios)), np.nan)
+    draws = resampled_ratios(upper, lower, rng, resamples) if many else np.full((1, len(ratios)), np.nan)
     intervals = []
     for index, ratio in enumerate(ratios):
         low = high = float("nan")
@@ -142,8 +116,8 @@ def ratio_difference(
         base tasks.
     """
     count = int(clusters.max(initial=-1)) + 1
-    upper = _cluster_sums([first.numerator, second.numerator], clusters, count)
-    lower = _cluster_sums([first.denominator, second.denominator], clusters, count)
+    upper = cluster_sums([first.numerator, second.numerator], clusters, count)
+    lower = cluster_sums([first.denominator, second.denominator], clusters, count)
     present = np.bincount(clusters, minlength=count) > 0
     upper, lower = upper[present], lower[present]
     value = second.value() - first.value()
@@ -152,7 +126,7 @@ def ratio_difference(
         return Interval(value=value, low=float("nan"), high=float("nan")), float("nan")
     least, most = second.least - first.most, second.most - first.least
     if informed >= FEW_CLUSTERS:
-        draws = np.diff(_resample(upper, lower, rng, resamples), axis=1)[:, 0]
+        draws = np.diff(resampled_ratios(upper, lower, rng, resamples), axis=1)[:, 0]
         tail = float(stats.norm.cdf(-_t_factor(informed)))
         low, high = (float(bound) for bound in np.quantile(draws[np.isfinite(draws)], [tail, 1 - tail]))
     else:
@@ -164,7 +138,7 @@ def ratio_difference(
 
 def _swap_p(upper: FloatArray, lower: FloatArray, rng: np.random.Generator, resamples: int) -> float:
     """Share of swaps of the two sides, shape (C, 2), that differ as much as found; those without a ratio left out."""
-    patterns, exact = _patterns(len(upper), rng, resamples)
+    patterns, exact = flip_patterns(len(upper), rng, resamples)
     stays, swaps = (1.0 - patterns), patterns.astype(np.float64)
     one, other = (stays @ sums + swaps @ sums[:, ::-1] for sums in (upper, lower))
     defined = (other > 0).all(axis=1)
@@ -172,13 +146,6 @@ def _swap_p(upper: FloatArray, lower: FloatArray, rng: np.random.Generator, resa
     observed = abs(float(np.diff(upper.sum(axis=0) / lower.sum(axis=0))[0]))
     extreme = int((found >= observed - 1e-9).sum())
     return extreme / len(found) if exact else (extreme + 1) / (len(found) + 1)
-
-
-def _patterns(clusters: int, rng: np.random.Generator, resamples: int) -> tuple[IntArray, bool]:
-    """Which clusters to change, 0 or 1, shape (R, C), and whether these are all the ways that there are."""
-    if clusters <= MOST_EXACT_CLUSTERS:
-        return (np.arange(2**clusters)[:, None] >> np.arange(clusters)) & 1, True
-    return rng.integers(0, 2, (resamples, clusters)), False
 
 
 def _t_factor(clusters: int) -> float:
@@ -206,117 +173,3 @@ def _logit_bounds(value: float, half_width: float, least: float, most: float) ->
     ends = [float(special.expit(special.logit(place) + end)) for end in (-reach, reach)]
     low, high = (least + (most - least) * (end - LOGIT_MARGIN) / share for end in ends)
     return max(least, low), min(most, high)
-
-
-def mcnemar(reference_success: BoolArray, conflict_success: BoolArray) -> McNemar:
-    """Exact McNemar test: are the two kinds of discordant pair equally likely?
-
-    Under the null hypothesis that the conflict changes nothing, the pairs with exactly one success split evenly, so
-    their number is binomial with probability 1/2. The test takes pairs as independent. Pairs that share a reference
-    rollout are not: in simulations of a full evaluation it then rejects a true null hypothesis in two of three cases
-    instead of one in twenty. ``outcome_tests`` therefore puts a sign-flip test over base tasks beside it.
-
-    Args:
-        reference_success: y+, shape (N,).
-        conflict_success: y-, shape (N,).
-
-    Returns:
-        Counts and the two-sided p-value, 1 where no pair is discordant.
-
-    References:
-        Q. McNemar, Psychometrika 12 (1947) 153-157.
-
-    >>> mcnemar(np.array([True] * 6), np.array([False] * 6)).p
-    0.03125
-    """
-    reference_only = int((reference_success & ~conflict_success).sum())
-    conflict_only = int((conflict_success & ~reference_success).sum())
-    discordant = reference_only + conflict_only
-    p = float(stats.binomtest(reference_only, discordant, 0.5).pvalue) if discordant else 1.0
-    return McNemar(reference_only=reference_only, conflict_only=conflict_only, p=p)
-
-
-def sign_flip_p(
-    differences: FloatArray, clusters: IntArray, rng: np.random.Generator, resamples: int = RESAMPLES
-) -> float:
-    """Paired permutation test that a mean difference is zero, flipping the signs of whole base tasks.
-
-    Under the null hypothesis that the two conditions are exchangeable, the sum over a base task is as likely to have
-    either sign. All 2**n sign patterns are enumerated for up to 13 base tasks, otherwise patterns are drawn.
-
-    Args:
-        differences: One difference a pair, finite, shape (P,).
-        clusters: Number of each pair's base task, shape (P,).
-        rng: Source of the patterns.
-        resamples: How many patterns to draw where they are not enumerated.
-
-    Returns:
-        Two-sided p-value; NaN with fewer than two base tasks, where no pattern could tell anything. With n base tasks
-        it cannot be below 2 / 2**n.
-    """
-    present, index = np.unique(clusters, return_inverse=True)
-    if len(present) < 2:
-        return float("nan")
-    sums = np.bincount(index, weights=differences, minlength=len(present))
-    patterns, exact = _patterns(len(sums), rng, resamples)
-    flipped = np.abs((2.0 * patterns - 1.0) @ sums)
-    # Equal sums reached by different orders of addition differ in the last bits, and must count as equal.
-    extreme = int((flipped >= abs(float(sums.sum())) - 1e-9 * float(np.abs(sums).sum())).sum())
-    return extreme / len(flipped) if exact else (extreme + 1) / (resamples + 1)
-
-
-def false_discovery(p_values: FloatArray) -> FloatArray:
-    """Benjamini-Hochberg adjusted p-values over one table; NaN stays NaN and counts for nothing.
-
-    References:
-        Y. Benjamini and Y. Hochberg, J. R. Stat. Soc. B 57 (1995) 289-300.
-
-    >>> false_discovery(np.array([0.01, 0.04, np.nan]))
-    array([0.02, 0.04,  nan])
-    """
-    adjusted = np.full(len(p_values), np.nan)
-    defined = np.isfinite(p_values)
-    if defined.any():
-        adjusted[defined] = stats.false_discovery_control(p_values[defined], method="bh")
-    return adjusted
-
-
-def selectivity(
-    reference_p0: FloatArray, conflict_p0: FloatArray, reference_p1: FloatArray, conflict_p1: FloatArray
-) -> FloatArray:
-    """Each pair's part of (RGSR_P1 - RGSR_P0) - (PCSR_P1 - PCSR_P0).
-
-    Negative where the premise-check prompt lowers completion under conflict by more than it lowers it with valid
-    premises; about zero where it merely disrupts everything.
-
-    Args:
-        reference_p0: y+ of the pairs under P0, as 0 or 1, shape (P,).
-        conflict_p0: y- of the same pairs under P0.
-        reference_p1: y+ of the same cases and initial states under P1.
-        conflict_p1: y- likewise.
-
-    Returns:
-        Shape (P,), in [-2, 2]; the mean is the selectivity.
-    """
-    return (conflict_p1 - conflict_p0) - (reference_p1 - reference_p0)
-
-
-def _cluster_sums(parts: Sequence[FloatArray], clusters: IntArray, count: int) -> FloatArray:
-    """Sum of each part over each cluster, shape (C, R)."""
-    sums = [np.bincount(clusters, weights=part, minlength=count) for part in parts]
-    return np.stack(sums, axis=1) if sums else np.zeros((count, 0))
-
-
-def _resample(upper: FloatArray, lower: FloatArray, rng: np.random.Generator, resamples: int) -> FloatArray:
-    """Ratio of resampled sums, shape (resamples, R); NaN where the lower sum is 0."""
-    clusters = len(upper)
-    times_drawn = rng.multinomial(clusters, np.full(clusters, 1 / clusters), size=resamples).astype(np.float64)
-    # einsum adds in one order everywhere, where a BLAS product may differ in the last bits between machines; measure
-    # by measure, so that the order does not depend on how many there are.
-    numerator, denominator = (
-        np.stack([np.einsum("rc,c->r", times_drawn, column.copy()) for column in sums.T], axis=1)
-        for sums in (upper, lower)
-    )
-    ratio = np.full(numerator.shape, np.nan)
-    np.divide(numerator, denominator, out=ratio, where=denominator > 0)
-    return ratio
