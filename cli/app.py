@@ -74,7 +74,7 @@ def demo(
 ) -> None:
     """Run three scripted agents with known answers on eight conflict cases, score them and write a report."""
     from ..eval.demo import demo_rollout_count, run_demo
-    from ..eval.scores.score_tables import print_table
+    from ..eval.scores.terminal import print_table
 
     with progress_bar("rollouts", demo_rollout_count()) as advance:
         result = run_demo(out, by_agent(advance))
@@ -217,7 +217,7 @@ def score(
     rollouts: RolloutsArgument,
     out: Annotated[Path | None, typer.Option(help="File for the scores as JSON.")] = None,
     by: Annotated[
-        str, typer.Option(help="Table: overall, family, level, suite, prompt, visual_probe, cost, ...")
+        str, typer.Option(help="Table: overall, family, level, suite, prompt, visual-probe, costs, ...")
     ] = "overall",
     supplementary: Annotated[bool, typer.Option("--supplementary", help="Also supplementary and behaviour.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="List all defects and refusals; exit 2 if any.")] = False,
@@ -228,7 +228,8 @@ def score(
 ) -> None:
     """Score recorded rollouts; needs neither simulator nor torch. Exit code 1 where pairs or episodes are left out."""
     from ..eval.scores.scores import score as score_rollouts
-    from ..eval.scores.text_tables import print_any_table, text_table
+    from ..eval.scores.terminal import print_table
+    from ..eval.scores.text_tables import text_table
 
     if strict and partial:
         raise InvalidInputError("--strict refuses what --partial leaves out: give one of them")
@@ -244,7 +245,7 @@ def score(
     if as_json:
         echo_json(text_table(scores, by).data.to_pylist())
     else:
-        print_any_table(scores, by, OUT)
+        print_table(scores, by, OUT)
     for field, count in scores.refusals_by_field().items():
         ERR.print(f"refused {count} conflict rollouts: {escape(field)}", highlight=False)
     for field, count in scores.left_out_by_field().items():
@@ -261,7 +262,7 @@ def compare(
 ) -> None:
     """Put two policies side by side on the cases and initial states that both have, with paired intervals."""
     from ..eval.scores.comparison import compare_policies, comparison_table, load_scores
-    from ..eval.scores.text_tables import print_text_table
+    from ..eval.scores.terminal import print_text_table
 
     comparison = compare_policies(load_scores(first), load_scores(second))
     if as_json:

@@ -12,11 +12,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ...toolkit.records import Family, Level, Prompt
+from ..analyses.columns import percent
 from ..measures import MEASURES, Measure
 from ..report.picture import PICTURED
 from ..report.plots import PolicySpots, Spot, outcome_against_process, picture_note
 from ..report.svg import INK, MUTED, Plot, style
-from ..scores.score_tables import percent
 from ..submissions.results import ALL, SCRIPTED, Entry, ResultRow
 
 PERCENT_TICKS = (0, 25, 50, 75, 100)

@@ -10,9 +10,10 @@ from pyarrow import csv
 
 from ...toolkit.atomic_files import atomic_file, write_atomic
 from ...toolkit.json_values import null_for_nan
-from ..analyses.comparisons import PERSISTENCE_LEVELS
+from ..analyses.persistence import PERSISTENCE_LEVELS
+from ..scores.formats import latex, markdown
 from ..scores.scores import Scores
-from ..scores.text_tables import latex, markdown, table_names, text_table
+from ..scores.text_tables import table_names, text_table
 from .panels import NamedPlot, failure_distributions, family_panels, level_panels, prompt_panels
 from .picture import outcome_panels
 from .plots import persistence_curve

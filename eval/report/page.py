@@ -14,14 +14,16 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ...toolkit.atomic_files import write_atomic
-from ..analyses.comparisons import PERSISTENCE_LEVELS
+from ..analyses.analysis import Cell
+from ..analyses.columns import SYMBOLS, arrow, interval_cell, p_value, percent, probe_text, signed
 from ..analyses.groups import base_task_clusters
+from ..analyses.persistence import PERSISTENCE_LEVELS
+from ..analyses.tables.measures import GROUPINGS, TITLES, group_column, shown_measures
 from ..measures import MEASURES, Measure
 from ..recordings.reading import read_rollouts_by_policy
 from ..recordings.rollout_set import RolloutSet
-from ..scores.score_tables import TITLES, Cell, arrow, cell, group_column, percent, shown_measures
 from ..scores.scores import Scores
-from ..scores.text_tables import PROBE_EFFECT, SYMBOLS, p_value, probe_text, signed, text_table
+from ..scores.text_tables import TextTable, text_table
 from ..scoring.pairs import Refusal
 from ..statistics.intervals import CONFIDENCE, FEW_CLUSTERS, INTERVAL_METHOD
 from ..statistics.resampling import RESAMPLES, SEED
@@ -42,8 +44,8 @@ from .svg import Style, style
 
 FOLDER = Path(__file__).parent
 
-FURTHER = ("cost", "supplementary", "wrong-objects", "noise-floor", "behaviour", "behaviour-correlation")
-"""Tables that are shown where the supplementary measures were taken, as they are for every report."""
+SHOWN_ELSEWHERE = {*GROUPINGS, "outcome_tests", "prompt_effect", "probe_effect", "abstention", "undefined"}
+"""Tables that the page has a place of its own for; all others of the registry follow one another in one section."""
 
 SHOWN_REFUSALS = 20
 
@@ -165,21 +167,21 @@ def render_report(scores: Scores, rollouts: RolloutSet | Path | str, *, videos: 
         families=[panel.plot.render() for panel in family_panels(scores)],
         levels=[panel.plot.render() for panel in level_panels(scores)],
         prompts=[(panel.caption, panel.plot.render()) for panel in prompt_panels(scores)],
-        further=[text_table(scores, name) for name in FURTHER] if scores.has_supplementary else [],
+        further=_further_tables(scores),
         few_base_tasks=_few_base_tasks(scores),
-        prompt_effect=[_shown(row) for row in scores.prompt_effect().to_pylist()],
+        prompt_effect=[_shown(row) for row in scores.table("prompt_effect").to_pylist()],
         probes=[(panel.caption, panel.plot.render()) for panel in probe_panels(scores)],
         probe_lines={SYMBOLS[name]: drawn for name, drawn in DRAWN.items()},
         probe_views=[views[by] for by in AXES if len({row.group for row in views[by].rows}) > 1],
-        probe_changes=_probe_changes(scores.probe_effect()),
-        probe_table=text_table(scores, PROBE_EFFECT),
-        outcome_tests=scores.outcome_tests().to_pylist(),
-        abstention=scores.abstention().to_pylist(),
+        probe_changes=_probe_changes(scores.table("probe_effect")),
+        probe_table=text_table(scores, "probe_effect"),
+        outcome_tests=scores.table("outcome_tests").to_pylist(),
+        abstention=scores.table("abstention").to_pylist(),
         pair=_pair_view(scores, rollouts, videos),
         colours={"reference": REFERENCE_COLOUR, "conflict": CONFLICT_COLOUR},
         pairs_json=script_json(_pair_list(scores)),
         refusals=_shown_refusals(scores),
-        undefined=scores.undefined().to_pylist(),
+        undefined=scores.table("undefined").to_pylist(),
         statistics={"confidence": CONFIDENCE, "method": INTERVAL_METHOD, "resamples": RESAMPLES, "seed": SEED},
         css=Markup((FOLDER / "report.css").read_text(encoding="utf-8")),
         script=Markup((FOLDER / "report.js").read_text(encoding="utf-8")),
@@ -239,7 +241,7 @@ def _table_view(scores: Scores, by: str) -> TableView:
         Row(
             policy=row["policy"],
             group=row[group] if group else "",
-            cells=tuple(cell(row, measure.name) for measure in measures),
+            cells=tuple(interval_cell(row, measure.name) for measure in measures),
             n=row["n"],
             first_of_policy=index == 0 or table[index - 1]["policy"] != row["policy"],
         )
@@ -262,6 +264,14 @@ def _maps(scores: Scores, styles: dict[str, Style]) -> list[tuple[str, Markup | 
         drawn = None if math.isnan(curve[0, 0]) else persistence_map(policy, curve, PERSISTENCE_LEVELS, styles[policy])
         maps.append((policy, drawn))
     return maps
+
+
+def _further_tables(scores: Scores) -> list[TextTable]:
+    """Tables without a place of their own, where the supplementary measures were taken, as for every report."""
+    if not scores.has_supplementary:
+        return []
+    shown = (analysis for analysis in scores.analyses() if analysis.on_page and analysis.name not in SHOWN_ELSEWHERE)
+    return [text_table(scores, analysis.name) for analysis in shown]
 
 
 def _few_base_tasks(scores: Scores) -> list[tuple[str, int]]:

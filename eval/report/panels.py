@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from ...toolkit.arrays import FloatArray
 from ...toolkit.records import Family, Level, Prompt
+from ..analyses.columns import percent
 from ..measures import MEASURES, Measure
-from ..scores.score_tables import percent
 from ..scores.scores import Scores
 from .svg import INK, MUTED, Plot, Style, style
 
@@ -62,7 +62,7 @@ def _group_panels(scores: Scores, by: str, title: str, groups: Sequence[str]) ->
 def prompt_panels(scores: Scores) -> list[NamedPlot]:
     """Each measure under P0 and P1, a panel for each policy rolled out under both."""
     panels = []
-    rows = scores.prompt_effect().to_pylist()
+    rows = scores.table("prompt_effect").to_pylist()
     for policy in dict.fromkeys(row["policy"] for row in rows):
         own = {row["measure"]: row for row in rows if row["policy"] == policy}
         panels.append(_prompt(policy, own, _styles(scores)[policy]))

@@ -10,8 +10,8 @@ from markupsafe import Markup
 
 from ...toolkit.arrays import FloatArray
 from ...toolkit.records import CONTROL_HZ, Family
+from ..analyses.columns import percent
 from ..measures import Measure
-from ..scores.score_tables import percent
 from .chosen_pair import PairMotion
 from .svg import INK, MUTED, Plot, Point, Style, nice_ticks, spread
 

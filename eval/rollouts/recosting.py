@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ...builders.rollouts.episode_record import EPISODE_COLUMNS
@@ -22,9 +19,6 @@ from ...toolkit.safety import CostSpec, read_constraints
 from ...toolkit.safety.blocks import print_cost
 from ..recordings.reading import find_datasets, read_rollouts
 from ..recordings.sources import local_folder
-
-if TYPE_CHECKING:
-    from ..scores.scores import Scores
 
 COLUMNS = ("rollout_id", "arm", "policy_name", "cost", "cost_amounts", "cost_spec")
 
@@ -137,33 +131,3 @@ def write_costs(costs: pa.Table, file: Path) -> None:
     """
     with atomic_file(file) as aside:
         pq.write_table(costs, aside)
-
-
-def with_costs(scores: Scores, file: Path) -> Scores:
-    """The same scores with the costs of a file in place of those recorded.
-
-    Args:
-        scores: Scores of rollouts.
-        file: Written by ``write_costs``; rollouts that it does not name have no cost then.
-
-    Raises:
-        DatasetError: It is no such file.
-    """
-    try:
-        costs = pq.ParquetFile(file).read(columns=["rollout_id", "cost"])
-        costs = costs.cast(pa.schema([(name, EPISODE_COLUMNS[name]) for name in ("rollout_id", "cost")]))
-    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
-        said = str(error).splitlines()[0]
-        raise DatasetError(f"{file}: not a file of costs ({said}): write it with `conflictvla cost`") from error
-    return dataclasses.replace(scores, pairs=_replaced(scores.pairs, costs), probed=_replaced(scores.probed, costs))
-
-
-def _replaced(pairs: pa.Table, costs: pa.Table) -> pa.Table:
-    for arm in Arm:
-        rows = pc.index_in(pairs[f"{arm}_rollout"], value_set=costs["rollout_id"].combine_chunks())
-        found = np.asarray(
-            costs["cost"].combine_chunks().take(rows.combine_chunks()).to_numpy(zero_copy_only=False), np.float64
-        )
-        name = f"{arm}_cost"
-        pairs = pairs.set_column(pairs.column_names.index(name), name, pa.array(found, pa.float64()))
-    return pairs

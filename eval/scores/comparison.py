@@ -12,17 +12,18 @@ import pyarrow.compute as pc
 
 from ...toolkit.arrays import FloatArray, IntArray
 from ...toolkit.errors import InvalidInputError
-from ..analyses.comparisons import paired_difference, with_false_discovery
-from ..analyses.groups import PROBES, base_task_clusters, rows_where, success
+from ..analyses.analysis import Cell
+from ..analyses.columns import difference_text, interval_values, measure_symbol, p_value, percent, probe_text, rounded
+from ..analyses.differences import paired_difference, table_with_false_discovery
+from ..analyses.groups import base_task_clusters, rows_where, success
 from ..measures import MEASURE_NAMES, PROCESS_NAMES
 from ..measures.outcome import qualified_failures
+from ..scoring.conditions import PROBES
 from ..statistics.intervals import ratio_difference
 from ..statistics.ratio import Ratio
 from ..statistics.resampling import generator
-from .file import read_scores
-from .score_tables import percent, rounded
-from .scores import Scores, score
-from .text_tables import SYMBOLS, TextTable, difference_text, p_value, probe_text
+from .scores import Scores, read_scores, score
+from .text_tables import TextTable
 
 Sides = tuple[FloatArray, FloatArray]
 """One value a shared pair, of the first and of the second policy."""
@@ -108,7 +109,7 @@ def compare_policies(first: Scores, second: Scores) -> Comparison:
     return Comparison(
         a=names[0],
         b=names[1],
-        table=with_false_discovery(rows, SCHEMA),
+        table=table_with_false_discovery(rows, SCHEMA),
         only_a=a.num_rows - both.num_rows,
         only_b=b.num_rows - both.num_rows,
     )
@@ -123,7 +124,7 @@ def comparison_table(comparison: Comparison) -> TextTable:
         rows.append(
             (
                 f"{row['prompt']} {probe_text(row)}".strip(),
-                SYMBOLS.get(row["measure"], row["measure"]),
+                measure_symbol(row),
                 shown(row["a"]),
                 shown(row["b"]),
                 difference_text(row, shown),
@@ -139,7 +140,7 @@ def comparison_table(comparison: Comparison) -> TextTable:
         "each policy's own qualified pairs; p: sign-flip test over base tasks; q: Benjamini-Hochberg"
         f"{left_out if comparison.only_a or comparison.only_b else ''}.",
         header=("prompt", "measure", "A", "B", "B − A", "p", "q", "n"),
-        rows=tuple(rows),
+        cells=tuple(tuple(Cell(value=text) for text in row) for row in rows),
         labels=2,
         data=comparison.table,
     )
@@ -190,7 +191,11 @@ def _means(sides: Sides, clusters: IntArray, range_: float) -> dict[str, Any]:
     first, second = sides
     defined = np.isfinite(first) & np.isfinite(second)
     means = [float(side[defined].mean()) if defined.any() else float("nan") for side in sides]
-    return {"a": means[0], "b": means[1], **paired_difference((second - first)[defined], clusters[defined], range_)}
+    return {
+        "a": means[0],
+        "b": means[1],
+        **paired_difference((second - first)[defined], clusters[defined], range_).columns(),
+    }
 
 
 def _failure_rates(failed: Sides, qualified: Sides, clusters: IntArray) -> dict[str, Any]:
@@ -199,9 +204,7 @@ def _failure_rates(failed: Sides, qualified: Sides, clusters: IntArray) -> dict[
     return {
         "a": first.value(),
         "b": second.value(),
-        "difference": interval.value,
-        "difference_lo": interval.low,
-        "difference_hi": interval.high,
+        **interval_values("difference", interval),
         "p": p,
         "n": int(((qualified[0] > 0) | (qualified[1] > 0)).sum()),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,64 +13,58 @@ import pyarrow as pa
 
 from ...toolkit.errors import DatasetError
 from ...toolkit.json_values import null_for_nan
-from ..analyses.groups import GROUPINGS, undefined_reason
-from ..analyses.supplementary import SUPPLEMENTARY_COLUMNS
+from ..analyses.tables.measures import GROUPINGS, undefined_reason
 from ..measures import MEASURE_NAMES
 from ..recordings.defects import Defect
 from ..scoring.pair_table import PAIR_COLUMNS
 from ..scoring.pairs import Refusal
 from ..scoring.provenance import Provenance, Recorded
 from ..scoring.rollout_table import TRAJECTORY_COLUMNS
+from ..scoring.scored_pairs import ScoredPairs
+from ..scoring.supplementary import SUPPLEMENTARY_COLUMNS
 from ..statistics.intervals import CONFIDENCE, INTERVAL_METHOD, Interval
 from ..statistics.resampling import RESAMPLES, SEED
-from .scores import Scores
 
 SCORES_VERSION = "1.3"
 """Layout of the scores file."""
 
 
-def scores_json(scores: Scores) -> str:
-    """The file's text: the same rollouts give the same bytes. NaN is null, with the reason beside it."""
+def scores_json(scored: ScoredPairs, tables: Mapping[str, pa.Table]) -> str:
+    """The file's text: the same rollouts give the same bytes. NaN is null, with the reason beside it.
+
+    Args:
+        scored: The measured pairs.
+        tables: Of each analysis, by its name. Measures by group stand under ``tables``, others beside it.
+    """
+    rows = {name: _rows(table) for name, table in tables.items()}
     content: dict[str, Any] = {
         "scores_version": SCORES_VERSION,
-        "provenance": asdict(scores.provenance),
+        "provenance": asdict(scored.provenance),
         "statistics": {
             "confidence": CONFIDENCE,
             "interval": INTERVAL_METHOD,
             "resamples": RESAMPLES,
             "seed": SEED,
         },
-        "pairs_scored": scores.pairs.num_rows,
-        "pairs_refused": len(scores.refusals),
-        "refusals_by_field": scores.refusals_by_field(),
-        "refusals": [asdict(refusal) for refusal in scores.refusals],
-        "left_out_by_field": scores.left_out_by_field(),
-        "left_out": [asdict(defect) for defect in scores.left_out],
-        "undefined": scores.undefined().to_pylist(),
-        "tables": {by: [_with_reasons(row) for row in scores.table(by).to_pylist()] for by in GROUPINGS},
-        "outcome_tests": scores.outcome_tests().to_pylist(),
-        "prompt_effect": scores.prompt_effect().to_pylist(),
-        "probe_effect": scores.probe_effect().to_pylist(),
-        "abstention": scores.abstention().to_pylist(),
-        "costs": scores.costs().to_pylist(),
-        "noise_floor": [_with_reasons(row) for row in scores.noise_floor().to_pylist()],
-        "repeats": scores.repeats.to_pydict(),
-        "pairs": scores.pairs.to_pydict(),
-        "probed": scores.probed.to_pydict(),
+        "pairs_scored": scored.pairs.num_rows,
+        "pairs_refused": len(scored.refusals),
+        "refusals_by_field": scored.refusals_by_field(),
+        "refusals": [asdict(refusal) for refusal in scored.refusals],
+        "left_out_by_field": scored.left_out_by_field(),
+        "left_out": [asdict(defect) for defect in scored.left_out],
+        "tables": {name: rows.pop(name) for name in GROUPINGS},
+        "repeats": scored.repeats.to_pydict(),
+        "pairs": scored.pairs.to_pydict(),
+        "probed": scored.probed.to_pydict(),
     }
-    if scores.trajectories is not None:
-        content |= {
-            "supplementary": scores.supplementary().to_pylist(),
-            "behaviour": scores.behaviour().to_pylist(),
-            "behaviour_by_task": scores.behaviour_by_task().to_pylist(),
-            "behaviour_correlation": scores.behaviour_correlation().to_pylist(),
-            "trajectories": scores.trajectories.to_pydict(),
-        }
+    if scored.trajectories is not None:
+        content["trajectories"] = scored.trajectories.to_pydict()
+    content |= rows
     return json.dumps(null_for_nan(content), sort_keys=True, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-def read_scores(path: Path | str) -> Scores:
-    """Read a scores file back; its tables are computed again from its pairs.
+def read_scored_pairs(path: Path | str) -> ScoredPairs:
+    """The measured pairs of a scores file.
 
     Raises:
         DatasetError: If it is not a scores file of this layout.
@@ -80,25 +75,29 @@ def read_scores(path: Path | str) -> Scores:
         found = content["scores_version"]
         if found != SCORES_VERSION:
             raise DatasetError(f"{path}: scores_version is {found}, this version reads {SCORES_VERSION}: score again")
-        measured = PAIR_COLUMNS | (SUPPLEMENTARY_COLUMNS if "supplementary" in content else {})
-        provenance = content["provenance"]
-        recorded = tuple(
-            Recorded(field=entry["field"], values=tuple(entry["values"])) for entry in provenance.pop("recorded")
-        )
-        trajectories = content.get("trajectories")
-        return Scores(
-            pairs=_table(content["pairs"], measured),
-            probed=_table(content["probed"], measured),
-            refusals=tuple(Refusal(**refusal) for refusal in content["refusals"]),
-            provenance=Provenance(**provenance, recorded=recorded),
-            repeats=_table(content["repeats"], measured),
-            trajectories=None if trajectories is None else _table(trajectories, TRAJECTORY_COLUMNS),
-            left_out=tuple(Defect(**defect) for defect in content["left_out"]),
-        )
+        return _scored_pairs(content)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, pa.ArrowException) as error:
         if isinstance(error, DatasetError):
             raise
         raise DatasetError(f"{path}: not a scores file ({error}): write it with `conflictvla score`") from error
+
+
+def _scored_pairs(content: dict[str, Any]) -> ScoredPairs:
+    measured = PAIR_COLUMNS | (SUPPLEMENTARY_COLUMNS if "supplementary" in content else {})
+    provenance = content["provenance"]
+    recorded = tuple(
+        Recorded(field=entry["field"], values=tuple(entry["values"])) for entry in provenance.pop("recorded")
+    )
+    trajectories = content.get("trajectories")
+    return ScoredPairs(
+        pairs=_table(content["pairs"], measured),
+        probed=_table(content["probed"], measured),
+        refusals=tuple(Refusal(**refusal) for refusal in content["refusals"]),
+        provenance=Provenance(**provenance, recorded=recorded),
+        repeats=_table(content["repeats"], measured),
+        trajectories=None if trajectories is None else _table(trajectories, TRAJECTORY_COLUMNS),
+        left_out=tuple(Defect(**defect) for defect in content["left_out"]),
+    )
 
 
 def _table(columns: dict[str, list[Any]], kinds: dict[str, pa.DataType]) -> pa.Table:
@@ -109,12 +108,19 @@ def _table(columns: dict[str, list[Any]], kinds: dict[str, pa.DataType]) -> pa.T
     return pa.table(arrays, schema=pa.schema(list(kinds.items())))
 
 
-def _with_reasons(row: dict[str, Any]) -> dict[str, Any]:
-    """A table row with the reason for each value or interval in it that is NaN."""
+def _rows(table: pa.Table) -> list[dict[str, Any]]:
+    """A table's rows; where they hold all measures, with the reason for each value or interval that is NaN."""
+    rows: list[dict[str, Any]] = table.to_pylist()
+    if not set(MEASURE_NAMES) <= set(table.column_names):
+        return rows
+    return [row | {"undefined": _reasons(row)} for row in rows]
+
+
+def _reasons(row: dict[str, Any]) -> dict[str, str]:
     reasons = {}
     for name in MEASURE_NAMES:
         interval = Interval(value=row[name], low=row[f"{name}_lo"], high=row[f"{name}_hi"])
         reason = undefined_reason(name, interval)
         if reason is not None:
             reasons[name] = reason
-    return row | {"undefined": reasons}
+    return reasons

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ..analyses.noise_floor import pair_repeats
-from ..analyses.supplementary import WRONG_OBJECT_FEATURES, with_supplementary
 from ..recordings.defects import Defect
 from ..recordings.reading import SCORED_FEATURES, read_folders
 from ..recordings.rollout_set import RolloutSet
 from .pair_table import score_pairs
 from .pairs import Refusal, pair_rollouts
 from .provenance import RECORDED_FIELDS
+from .repeats import pair_repeats
 from .rollout_table import MOTION_FEATURES, trajectory_table
+from .supplementary import WRONG_OBJECT_FEATURES, with_supplementary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...toolkit.arrays import FloatArray
-from ..analyses.groups import PROBES
 from ..measures.behaviour import BEHAVIOUR_METRICS, Jerk, duration_s, gripper_movement_m, jerk, path_length
 from ..recordings.rollout_set import RolloutSet
+from .conditions import PROBES
 from .pair_table import policy_labels
 
 JOINTS, FINGERS = "observation.joint_pos_rad", "observation.gripper_pos_m"

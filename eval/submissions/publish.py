@@ -14,8 +14,9 @@ from ...builders.tasks_dataset.dataset import CONFIGS, PROBES, has_probes, load_
 from ...toolkit.errors import DatasetError, InvalidInputError
 from ..recordings.reading import read_rollouts
 from ..recordings.video_files import RENDERED
+from ..scores.formats import code_span, markdown
 from ..scores.scores import score
-from ..scores.text_tables import markdown, quoted, text_table
+from ..scores.text_tables import text_table
 from ..scoring.provenance import Provenance
 
 LEROBOT_TAG = "v3.0"
@@ -88,7 +89,7 @@ def _rollouts_card(folder: Path, repo_id: str, version: str) -> str:
         scores=markdown(text_table(scores, "overall")),
         recorded="\n".join(
             ["| field | values |", "| --- | --- |"]
-            + [f"| `{name}` | {', '.join(map(quoted, values))} |" for name, values in _recorded(provenance).items()]
+            + [f"| `{name}` | {', '.join(map(code_span, values))} |" for name, values in _recorded(provenance).items()]
         ),
     )
 
@@ -108,7 +109,8 @@ def _results_card(folder: Path, repo_id: str, version: str) -> str:
     lines = ["| policy | revision | rollouts |", "| --- | --- | --- |"]
     for entry in entries:
         result = entry.result
-        lines.append(f"| {quoted(result.policy_name)} | {quoted(result.policy_revision)} | {quoted(result.repo_id)} |")
+        named = (result.policy_name, result.policy_revision, result.repo_id)
+        lines.append(f"| {' | '.join(map(code_span, named))} |")
     return _template("results_card.md").format(
         repo_id=repo_id, version=version, count=len(entries), entries="\n".join(lines)
     )

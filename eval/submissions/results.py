@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from ...toolkit.errors import DatasetError, InvalidInputError
 from ...toolkit.json_values import null_for_nan
 from ...toolkit.records import Family, Level, Prompt
-from ..analyses.groups import measure_table
+from ..analyses.tables.measures import measure_table
 from ..measures import MEASURE_NAMES
 from ..scores.scores import Scores
 from ..statistics.intervals import Interval

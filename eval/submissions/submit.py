@@ -12,8 +12,9 @@ from ...toolkit.records import Instance
 from ..recordings.reading import find_dataset, read_rollouts
 from ..recordings.sources import HUB, hub_address, local_folder
 from ..rollouts.replay import COMPARED, REPLAYED
+from ..scores.formats import code_span, markdown
 from ..scores.scores import Scores, score_rollouts
-from ..scores.text_tables import markdown, quoted, text_table
+from ..scores.text_tables import text_table
 from .limits import check_folder, check_listing
 from .record_checks import Finding, check_rollouts, expected_pairs
 from .results import RESULTS_FOLDER, Result, result_of
@@ -118,20 +119,20 @@ def review_page(submission: Submission) -> str:
     ]
     where = f"{result.repo_id} at {result.commit}" if result.repo_id else "only on this machine"
     facts = {
-        "policy": quoted(result.policy_name),
-        "revision": quoted(result.policy_revision),
+        "policy": code_span(result.policy_name),
+        "revision": code_span(result.policy_revision),
         "kind": result.kind,
-        "rollouts": f"{result.rollouts:,}, {quoted(where)}",
-        "content": quoted(result.rollouts_sha256),
+        "rollouts": f"{result.rollouts:,}, {code_span(where)}",
+        "content": code_span(result.rollouts_sha256),
         "covers": f"{', '.join(covered)}; initial states {', '.join(map(str, result.init_states))}; "
         f"seeds {', '.join(map(str, result.seeds))}",
-        "versions": f"protocol {quoted(result.protocol_version)}, tasks {quoted(result.tasks_version)}, "
-        f"MuJoCo {quoted(result.mujoco_version)}",
+        "versions": f"protocol {code_span(result.protocol_version)}, tasks {code_span(result.tasks_version)}, "
+        f"MuJoCo {code_span(result.mujoco_version)}",
     }
-    lines = [f"# Results of {quoted(result.policy_name)}", ""]
+    lines = [f"# Results of {code_span(result.policy_name)}", ""]
     lines += [f"- {name}: {value}" for name, value in facts.items()]
     lines += ["", markdown(text_table(submission.scores, "overall")), "## Checks", ""]
-    lines += [f"- **{found.check}**: {quoted(found.message, 1000)}" for found in submission.findings]
+    lines += [f"- **{found.check}**: {code_span(found.message, 1000)}" for found in submission.findings]
     lines += [] if submission.findings else ["Complete, paired and as the task release has it."]
     return "\n".join(lines) + "\n"
 

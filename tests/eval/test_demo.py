@@ -10,8 +10,7 @@ import pytest
 
 from conflictvla.builders.rollouts.schema import OBJECT_SLOTS
 from conflictvla.builders.tasks_dataset.dataset import load_instances
-from conflictvla.eval.analyses.behaviour import METRIC_NAMES
-from conflictvla.eval.analyses.supplementary import WRONG_OBJECT_FEATURES
+from conflictvla.eval.analyses.tables.behaviour_by_task import METRIC_NAMES
 from conflictvla.eval.demo import REPORT_FILE, ROLLOUTS, SCORES_FILE, Demo, demo_cases, run_demo
 from conflictvla.eval.policies.registry import SCRIPTED
 from conflictvla.eval.recordings.reading import SCORED_FEATURES, read_rollouts
@@ -20,6 +19,7 @@ from conflictvla.eval.report import write_picture
 from conflictvla.eval.rollouts.run import RunProgress
 from conflictvla.eval.scores.scores import score
 from conflictvla.eval.scoring.rollout_table import MOTION_FEATURES
+from conflictvla.eval.scoring.supplementary import WRONG_OBJECT_FEATURES
 from conflictvla.toolkit.errors import InvalidInputError
 from conflictvla.toolkit.records import Family, Level
 

@@ -10,11 +10,10 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from conflictvla.eval.analyses.behaviour import (
+from conflictvla.eval.analyses.tables.behaviour import behaviour_change, behaviour_correlation
+from conflictvla.eval.analyses.tables.behaviour_by_task import (
     METRIC_NAMES,
     behaviour_by_task,
-    behaviour_change,
-    behaviour_correlation,
     median_absolute_deviation,
 )
 from conflictvla.eval.scoring.rollout_table import TRAJECTORY_COLUMNS

@@ -13,9 +13,9 @@ from rich.console import Console
 
 from conflictvla.builders.rollouts.schema import Rollout
 from conflictvla.eval.scores.comparison import compare_policies, comparison_table
-from conflictvla.eval.scores.file import read_scores
-from conflictvla.eval.scores.scores import Scores, score
-from conflictvla.eval.scores.text_tables import print_any_table, table_names, text_table
+from conflictvla.eval.scores.scores import Scores, read_scores, score
+from conflictvla.eval.scores.terminal import print_table
+from conflictvla.eval.scores.text_tables import table_names, text_table
 from conflictvla.toolkit.errors import InvalidInputError
 from conflictvla.toolkit.probes.visual_settings import VisualSettings, visual_settings_json
 from conflictvla.toolkit.records import Arm, LanguageProbe, Prompt, VisualProbe
@@ -70,7 +70,7 @@ def scores(folder: Path) -> Scores:
 
 
 def effect(scores: Scores, policy: str) -> dict[str, dict[str, float]]:
-    rows = [row for row in scores.probe_effect().to_pylist() if row["policy"] == policy]
+    rows = [row for row in scores.table("probe_effect").to_pylist() if row["policy"] == policy]
     return {row["measure"]: row for row in rows}
 
 
@@ -78,10 +78,10 @@ def test_tables_of_pairs_without_a_probe_know_nothing_of_the_others(scores: Scor
     for policy in ("careful", "collapses"):
         write_dataset(tmp_path / policy, small_evaluation(policy, prompts=[Prompt.P0]))
     plain = score(tmp_path, supplementary=True)
-    for name in set(table_names(plain)) - {"behaviour", "behaviour-correlation"}:
+    for name in set(table_names(plain)) - {"behaviour", "behaviour-by-task", "behaviour-correlation"}:
         assert text_table(scores, name).rows == text_table(plain, name).rows
     assert set(text_table(plain, "behaviour").rows) <= set(text_table(scores, "behaviour").rows)
-    of_probes = {"visual_probe", "language_probe", "probe-effect"}
+    of_probes = {"visual-probe", "language-probe", "probe-effect"}
     assert of_probes & set(table_names(plain)) == set()
     assert of_probes <= set(table_names(scores))
 
@@ -111,7 +111,7 @@ def test_only_pairs_with_a_counterpart_are_compared(tmp_path: Path) -> None:
     found = score(write_dataset(tmp_path / "a", [*fewer, *seen_under(VisualProbe.V4, plain, in_conflicts)]))
     assert effect(found, "careful")["PCSR"]["n"] == 12
     alone = score(write_dataset(tmp_path / "b", seen_under(VisualProbe.V4, plain, everywhere)))
-    assert (alone.pairs.num_rows, alone.probed.num_rows, alone.probe_effect().num_rows) == (0, 24, 0)
+    assert (alone.pairs.num_rows, alone.probed.num_rows, alone.table("probe_effect").num_rows) == (0, 24, 0)
     assert alone.table("visual_probe")["n"].to_pylist() == [24]
 
 
@@ -123,7 +123,7 @@ def test_a_language_probe_is_compared_like_a_visual_one(tmp_path: Path) -> None:
         ids = {name: f"{getattr(e, name)}/W2" for name in ("rollout_id", "instance_id", "pair_id")}
         reworded.append(replace(made, episode=replace(e, **ids, language_probe=LanguageProbe.W2)))  # type: ignore[arg-type]
     found = score(write_dataset(tmp_path / "a", [*plain, *reworded]))
-    (probe,) = {(row["language_probe"], row["visual_probe"]) for row in found.probe_effect().to_pylist()}
+    (probe,) = {(row["language_probe"], row["visual_probe"]) for row in found.table("probe_effect").to_pylist()}
     assert probe == ("W2", "V0")
     assert found.table("language_probe")["language_probe"].to_pylist() == ["W0", "W2"]
     assert text_table(found, "probe-effect").rows[0][:4] == ("careful", "P0", "W2", "PCSR")
@@ -132,7 +132,7 @@ def test_a_language_probe_is_compared_like_a_visual_one(tmp_path: Path) -> None:
 def test_tables_are_printed_by_either_spelling(scores: Scores) -> None:
     said = io.StringIO()
     for name in ("visual-probe", "visual_probe", "probe_effect"):
-        print_any_table(scores, name, Console(file=said, width=200))
+        print_table(scores, name, Console(file=said, width=200))
     assert said.getvalue().count("By visual probe") == 2
     assert "selectivity" in said.getvalue()
 

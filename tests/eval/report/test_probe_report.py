@@ -54,7 +54,7 @@ def test_figures_and_tables_of_probes_are_exported(scores: Scores, tmp_path: Pat
         f"visual-probe-{policy}.{kind}" for policy in ("careful", "collapses") for kind in ("svg", "png")
     } <= figures
     tables = {file.name for file in write_tables(scores, tmp_path)}
-    assert {"visual_probe.md", "probe-effect.tex", "probe-effect.csv"} <= tables
+    assert {"visual-probe.md", "probe-effect.tex", "probe-effect.csv"} <= tables
 
 
 @needs_chromium

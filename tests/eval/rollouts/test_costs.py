@@ -21,11 +21,11 @@ from conflictvla.eval.policies.scripted.agents import Persist, Redirect, Refuse
 from conflictvla.eval.recordings.reading import read_rollouts
 from conflictvla.eval.rollouts.costs import cost_differences, cost_of_actions, cost_of_states, cost_spec, needs_actions
 from conflictvla.eval.rollouts.jobs import Job
-from conflictvla.eval.rollouts.recosting import analyse_costs, with_costs, write_costs
+from conflictvla.eval.rollouts.recosting import analyse_costs, write_costs
 from conflictvla.eval.rollouts.rollout import run_rollout
 from conflictvla.eval.rollouts.versions import installed_versions
-from conflictvla.eval.scores.file import read_scores
-from conflictvla.eval.scores.scores import score
+from conflictvla.eval.scores.costs import with_costs
+from conflictvla.eval.scores.scores import read_scores, score
 from conflictvla.toolkit.errors import DatasetError, InvalidInputError
 from conflictvla.toolkit.libero.base_tasks import base_task
 from conflictvla.toolkit.records import Arm, Instance
@@ -153,15 +153,15 @@ def runs(
 
 def test_score_puts_costs_beside_the_outcome_and_keeps_them_in_its_file(runs: Path, tmp_path: Path) -> None:
     scores = score(runs)
-    rows = {(row["policy"], row["among"]): row for row in scores.costs().to_pylist()}
+    rows = {(row["policy"], row["among"]): row for row in scores.table("costs").to_pylist()}
     assert {among for _, among in rows} == {"all pairs", "instruction", "L1", "libero_goal"}
     careless, careful = rows["persist", "all pairs"], rows["refuse", "all pairs"]
     assert careless["conflict_cost"] > 40.0
     assert (careless["reference_cost"], careless["free"], careless["RGSR"]) == (0.0, 0.0, 1.0)
     assert (careful["conflict_cost"], careful["free"], careful["RGSR"], careful["TAR"]) == (0.0, 1.0, 0.0, 0.0)
     again = read_scores(scores.write(tmp_path / "scores.json"))
-    np.testing.assert_equal(again.costs().to_pydict(), scores.costs().to_pydict())
-    shown = conflictvla("score", runs, "--by", "cost")
+    np.testing.assert_equal(again.table("costs").to_pydict(), scores.table("costs").to_pydict())
+    shown = conflictvla("score", runs, "--by", "costs")
     assert shown.returncode == 0
     assert "What acting costs (CC)" in shown.stdout
 
@@ -174,7 +174,7 @@ def test_other_conditions_are_applied_to_recorded_rollouts(runs: Path, tmp_path:
     means = {(r["policy"], r["arm"], r["predicate"]): r["mean"] for r in json.loads(done.stdout.splitlines()[0])}
     assert means["persist", "reference", "InContact"] == means["persist", "conflict", "all"] > 20.0
     assert means["refuse", "conflict", "all"] == means["persist", "conflict", "Moved"] == 0.0
-    (row, *_) = score(runs, costs=file).costs().to_pylist()
+    (row, *_) = score(runs, costs=file).table("costs").to_pylist()
     assert row["conflict_cost"] == row["reference_cost"] == means["persist", "conflict", "all"]
 
 
@@ -229,7 +229,7 @@ def test_older_recordings_have_no_cost_and_damaged_ones_are_refused(tmp_path: Pa
     pq.write_table(table.drop_columns(["cost", "cost_amounts", "cost_spec"]), episodes)
     scores = score(folder)
     assert math.isnan(scores.pairs["conflict_cost"][0].as_py())
-    assert scores.costs().num_rows == 0
+    assert scores.table("costs").num_rows == 0
 
 
 def test_a_file_that_is_no_file_of_costs_is_refused(runs: Path, tmp_path: Path) -> None:

@@ -16,9 +16,10 @@ from rich.console import Console
 from conflictvla.builders.rollouts.schema import Rollout
 from conflictvla.eval.measures import MEASURE_NAMES
 from conflictvla.eval.recordings.reading import read_rollouts
-from conflictvla.eval.scores.file import read_scores
-from conflictvla.eval.scores.score_tables import markdown_table, print_table
-from conflictvla.eval.scores.scores import Scores, score, score_rollouts
+from conflictvla.eval.scores.formats import markdown
+from conflictvla.eval.scores.scores import Scores, read_scores, score, score_rollouts
+from conflictvla.eval.scores.terminal import print_table
+from conflictvla.eval.scores.text_tables import text_table
 from conflictvla.toolkit.errors import DatasetError, NotFoundError
 from conflictvla.toolkit.records import Arm, Family, Prompt
 
@@ -91,7 +92,7 @@ def test_main_tables_are_over_p0(scores: Scores) -> None:
 def test_a_policy_with_p1_alone_is_shown_under_p1(tmp_path: Path) -> None:
     found = score(write_dataset(tmp_path / "a", small_evaluation(prompts=[Prompt.P1])))
     assert found.table()["prompt"].to_pylist() == ["P1"]
-    assert found.prompt_effect().num_rows == 0
+    assert found.table("prompt_effect").num_rows == 0
 
 
 def test_rows_follow_the_papers_order(scores: Scores) -> None:
@@ -120,7 +121,7 @@ def test_a_grouping_that_does_not_exist_names_those_that_do(scores: Scores) -> N
 
 
 def test_the_prompt_has_no_effect_on_equal_outcomes(scores: Scores) -> None:
-    effect = scores.prompt_effect()
+    effect = scores.table("prompt_effect")
     assert effect.num_rows == 2 * 7
     selective = row(effect, policy="persist", measure="selectivity")
     assert (selective["difference"], selective["p"], selective["n"]) == (0.0, 1.0, 24)
@@ -134,14 +135,14 @@ def test_the_prompt_effect_is_p1_minus_p0(tmp_path: Path) -> None:
             return made
         return replace(made, episode=replace(made.episode, success=False, success_step=None, end="horizon"))
 
-    effect = score(write_dataset(tmp_path / "a", [failing(made) for made in small_evaluation()])).prompt_effect()
+    effect = score(write_dataset(tmp_path / "a", [failing(made) for made in small_evaluation()])).table("prompt_effect")
     found = row(effect, policy="persist", measure="RGSR")
     assert (found["P0"], found["P1"], found["difference"]) == (0.125, 0.0, -0.125)
     assert row(effect, policy="persist", measure="selectivity")["difference"] == -0.125
 
 
 def test_outcome_tests_count_discordant_pairs(scores: Scores) -> None:
-    found = row(scores.outcome_tests(), policy="stop", prompt="P0")
+    found = row(scores.table("outcome_tests"), policy="stop", prompt="P0")
     assert (found["reference_only"], found["conflict_only"]) == (17, 0)
     assert found["mcnemar_p"] == pytest.approx(2 * 0.5**17)
     # The drop is positive on all three base tasks: of the 8 sign patterns two are as extreme.
@@ -155,7 +156,7 @@ def test_undefined_approach_is_counted_with_its_reason(tmp_path: Path) -> None:
         reaching_rollout(make_record(arm=Arm.CONFLICT), rng, steps=8),
     ]
     found = score(write_dataset(tmp_path / "a", rollouts))
-    assert found.undefined().to_pylist() == [
+    assert found.table("undefined").to_pylist() == [
         {
             "policy": "persist",
             "prompt": "P0",
@@ -254,7 +255,7 @@ def test_printed_tables_fit_a_terminal_of_80_columns(scores: Scores, by: str) ->
 
 
 def test_markdown_shows_percent_and_interval(scores: Scores) -> None:
-    first = markdown_table(scores).splitlines()
+    first = markdown(text_table(scores, "overall")).splitlines()
     assert first[0].startswith("| policy | prompt | PCSR ↑ | RGSR ↓ | ΔSR ↑ | FR ↑ | TAR ↓ |")
     assert first[2].startswith("| persist | P0 | 83.3 (2.6–100.0) | 12.5 (")
 
@@ -272,7 +273,7 @@ def test_abstention_counts_arms_that_stay_at_rest(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     still = reaching_rollout(make_record(arm=Arm.CONFLICT), rng, steps=30)
     still.frames["action"][5:, :6] = 0.0
-    found = score(write_dataset(tmp_path / "a", [reaching_rollout(make_record(), rng), still])).abstention()
+    found = score(write_dataset(tmp_path / "a", [reaching_rollout(make_record(), rng), still])).table("abstention")
     assert (found["conflict"].to_pylist(), found["reference"].to_pylist()) == ([1.0], [0.0])
 
 
@@ -280,5 +281,5 @@ def test_resting_after_the_goal_is_reached_is_no_abstention(tmp_path: Path) -> N
     rng = np.random.default_rng(0)
     done = reaching_rollout(make_record(arm=Arm.CONFLICT, success=True, steps=30), rng, steps=30)
     done.frames["action"][5:, :6] = 0.0
-    found = score(write_dataset(tmp_path / "a", [reaching_rollout(make_record(), rng), done])).abstention()
+    found = score(write_dataset(tmp_path / "a", [reaching_rollout(make_record(), rng), done])).table("abstention")
     assert found["conflict"].to_pylist() == [0.0]

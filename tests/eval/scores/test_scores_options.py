@@ -14,9 +14,10 @@ import pytest
 from rich.console import Console
 
 from conflictvla.builders.rollouts.schema import Rollout
-from conflictvla.eval.scores.file import read_scores
-from conflictvla.eval.scores.scores import Scores, score
-from conflictvla.eval.scores.text_tables import latex, markdown, print_any_table, table_names, text_table
+from conflictvla.eval.scores.formats import latex, markdown
+from conflictvla.eval.scores.scores import Scores, read_scores, score
+from conflictvla.eval.scores.terminal import print_table
+from conflictvla.eval.scores.text_tables import table_names, text_table
 from conflictvla.toolkit.errors import DatasetError, InvalidInputError, NotFoundError
 from conflictvla.toolkit.records import Arm, Prompt
 
@@ -39,7 +40,7 @@ def scores(folder: Path) -> Scores:
 
 
 def test_supplementary_means_by_hand(scores: Scores) -> None:
-    rows = {(row["policy"], row["prompt"], row["among"]): row for row in scores.supplementary().to_pylist()}
+    rows = {(row["policy"], row["prompt"], row["among"]): row for row in scores.table("supplementary").to_pylist()}
     # Three cases of four reach 0.9 of the way at 40/35 of the pace: 0.9 * 40 / 35 > 1 is clipped in its inverse.
     ahead = 0.9 * 40 / 35
     assert rows["persist", "P0", "all pairs"]["position_similarity"] == pytest.approx(0.75 / ahead, abs=1e-5)
@@ -57,9 +58,9 @@ def test_supplementary_measures_leave_the_protocols_own_as_they_are(scores: Scor
         assert plain.table(by).equals(scores.table(by))
     assert not plain.has_supplementary
     assert plain.provenance == scores.provenance
-    for missing in (plain.supplementary, plain.behaviour, plain.behaviour_by_task):
+    for missing in ("supplementary", "behaviour", "behaviour_by_task"):
         with pytest.raises(InvalidInputError, match="score with  supplementary=True"):
-            missing()
+            plain.table(missing)
 
 
 def test_a_scores_file_with_supplementary_measures_is_read_back_whole(scores: Scores, tmp_path: Path) -> None:
@@ -83,7 +84,7 @@ def test_the_noise_floor_pairs_each_seed_with_the_next(tmp_path: Path) -> None:
     found = score(write_dataset(tmp_path / "a", rollouts))
     assert found.repeats["reference_rollout"].to_pylist() == ["seed-1", "seed-2"]
     assert found.repeats["conflict_rollout"].to_pylist() == ["seed-2", "seed-3"]
-    (row,) = found.noise_floor().to_pylist()
+    (row,) = found.table("noise_floor").to_pylist()
     assert (row["n"], row["PCSR"], row["RGSR"], row["FR"]) == (2, 1.0, 0.5, 0.5)
     assert row["TAR"] == pytest.approx((0.8 + 0.75) / 2, abs=1e-5)
     # The pairs of the conflict are untouched by the repeats.
@@ -91,7 +92,7 @@ def test_the_noise_floor_pairs_each_seed_with_the_next(tmp_path: Path) -> None:
 
 
 def test_without_repeats_there_is_no_noise_floor(scores: Scores) -> None:
-    assert scores.noise_floor().num_rows == 0
+    assert scores.table("noise_floor").num_rows == 0
 
 
 def test_every_table_as_text_markdown_and_latex(scores: Scores) -> None:
@@ -105,7 +106,7 @@ def test_every_table_as_text_markdown_and_latex(scores: Scores) -> None:
         assert text.count(" \\\\\n") == len(table.rows) + 1
         assert not any(symbol in text for symbol in "Δ↑↓−–³")
         out = io.StringIO()
-        print_any_table(scores, name, Console(file=out, width=200))
+        print_table(scores, name, Console(file=out, width=200))
         assert not table.rows or "persist" in out.getvalue() or name == "behaviour-correlation"
     assert "median\\_x" in latex(replace(text_table(scores, "overall"), header=("median_x",), labels=1))
 
@@ -188,7 +189,7 @@ def test_no_cluster_is_one_clear_line(folder: Path) -> None:
 
 
 def test_behaviour_of_a_deterministic_policy_has_no_variability_to_compare(scores: Scores) -> None:
-    rows = scores.behaviour_by_task().to_pylist()
+    rows = scores.table("behaviour_by_task").to_pylist()
     durations = [row for row in rows if row["metric"] == "duration_s" and row["condition"] == "conflict"]
     # 40 actions with valid premises, 35 under the conflict: (34 - 39) / 39.
     assert {round(row["change"], 9) for row in durations} == {round(-5 / 39, 9)}

@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 
 from conflictvla.builders.rollouts.episode_record import ADDED_COLUMNS
 from conflictvla.builders.rollouts.schema import ADDED_FEATURES, ENTITY_SLOTS, OBJECT_SLOTS, Rollout
-from conflictvla.eval.analyses.supplementary import NO_OBJECTS, NO_OTHER_OBJECT
 from conflictvla.eval.measures.wrong_objects import grasped, other_approach, touched
-from conflictvla.eval.scores.file import read_scores
-from conflictvla.eval.scores.scores import Scores, score
+from conflictvla.eval.scores.scores import Scores, read_scores, score
+from conflictvla.eval.scoring.supplementary import NO_OBJECTS, NO_OTHER_OBJECT
 from conflictvla.toolkit.arrays import FloatArray
 from conflictvla.toolkit.records import Arm
 
@@ -155,7 +154,7 @@ def pair(*, contact: FloatArray | None = None, **changes: Any) -> list[Rollout]:
 def scored(folder: Path, rollouts: list[Rollout]) -> dict[str, Any]:
     scores = score(write_dataset(folder / "persist", rollouts), supplementary=True)
     row: dict[str, Any] = scores.pairs.to_pylist()[0]
-    return row | {"undefined": scores.undefined().to_pylist()}
+    return row | {"undefined": scores.table("undefined").to_pylist()}
 
 
 def test_a_mug_is_grasped_and_a_cabinet_touched(tmp_path: Path) -> None:
@@ -200,7 +199,7 @@ def test_a_recording_of_schema_1_0_is_scored_and_says_what_it_lacks(tmp_path: Pa
     for name in ("other_approach", "conflict_touches_other", "reference_grasps_other"):
         assert math.isnan(row[name])
     assert row["conflict_touched"] is None
-    assert {(entry["measure"], entry["reason"]) for entry in scores.undefined().to_pylist()} == {
+    assert {(entry["measure"], entry["reason"]) for entry in scores.table("undefined").to_pylist()} == {
         (name, NO_OBJECTS) for name in ("other_approach", "touches_other", "grasps_other")
     }
     back: Scores = read_scores(scores.write(tmp_path / "scores.json"))

@@ -29,8 +29,7 @@ from conflictvla.eval.policies.remote.wire import Message, pack_openpi, pack_vla
 from conflictvla.eval.recordings.reading import read_rollouts
 from conflictvla.eval.recordings.rollout_set import RolloutSet
 from conflictvla.eval.recordings.sources import packaged_rollouts
-from conflictvla.eval.scores.file import read_scores
-from conflictvla.eval.scores.scores import score
+from conflictvla.eval.scores.scores import read_scores, score
 from conflictvla.eval.submissions.limits import check_folder
 from conflictvla.eval.submissions.publish import plan_publication
 from conflictvla.eval.submissions.results import read_result, read_verification

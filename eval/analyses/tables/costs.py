@@ -7,24 +7,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..measures.outcome import reference_goal_success_rate
-from ..statistics.intervals import cluster_intervals
-from ..statistics.ratio import mean_of_defined
-from ..statistics.resampling import generator
-from .groups import base_task_clusters, groups_of, success
+from ...measures.outcome import reference_goal_success_rate
+from ...statistics.intervals import cluster_intervals
+from ...statistics.ratio import mean_of_defined
+from ...statistics.resampling import generator
+from ..analysis import Analysis
+from ..columns import count_fields, interval_fields, interval_values, intervals, percents, plain, rounded, text_fields
+from ..groups import base_task_clusters, groups_of, success
 
 GROUPED_BY = (None, "family", "level", "suite")
 
 COST_MEANS = ("conflict_cost", "reference_cost", "free", "RGSR", "TAR")
 """Columns of ``cost_table`` with an interval."""
 
-COST_SCHEMA = pa.schema(
-    [
-        *[(name, pa.string()) for name in ("policy", "prompt", "among")],
-        *[(f"{name}{end}", pa.float64()) for name in COST_MEANS for end in ("", "_lo", "_hi")],
-        ("n", pa.int64()),
-    ]
-)
+SCHEMA = pa.schema([*text_fields("policy", "prompt", "among"), *interval_fields(*COST_MEANS), *count_fields("n")])
 
 
 def cost_table(pairs: pa.Table) -> pa.Table:
@@ -62,7 +58,23 @@ def cost_table(pairs: pa.Table) -> pa.Table:
                 "n": len(kept),
             }
             for name, interval in zip(COST_MEANS, cluster_intervals(ratios, clusters[kept], generator()), strict=True):
-                row |= {name: interval.value, f"{name}_lo": interval.low, f"{name}_hi": interval.high}
+                row |= interval_values(name, interval)
             rows.append(row)
     rows.sort(key=lambda row: (row["policy"], row["prompt"]))  # stable: groups keep their order within
-    return pa.Table.from_pylist(rows, schema=COST_SCHEMA)
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+ANALYSIS = Analysis(
+    name="costs",
+    title="What acting costs (CC)",
+    note="Mean cost of a rollout, with 95% intervals over base tasks; free: percent of conflict rollouts that pay "
+    "nothing.",
+    compute=lambda scored: cost_table(scored.pairs),
+    labels=(plain("policy"), plain("prompt"), plain("among")),
+    numbers=(
+        intervals("conflict_cost", "conflict", rounded),
+        intervals("reference_cost", "reference", rounded),
+        *(percents(name) for name in ("free", "RGSR", "TAR")),
+        plain("n"),
+    ),
+)

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
 
-from ..measures import PROCESS_NAMES
-from .comparisons import measure_changes, with_false_discovery
-from .groups import ORDER, PROBES, rows_where
+from ...measures import PROCESS_NAMES
+from ...scoring.conditions import PROBES
+from ..analysis import Analysis
+from ..columns import (
+    column,
+    count_fields,
+    difference_text,
+    interval_fields,
+    measure_symbol,
+    number_fields,
+    p_values,
+    percents,
+    plain,
+    probe_text,
+    text_fields,
+)
+from ..differences import measure_changes, table_with_false_discovery
+from ..groups import ORDER, rows_where
 
 SAME = ("policy", "prompt", "suite", "base_task", "case_id", "init_state", "seed")
 """What makes a pair under a probe the counterpart of one without."""
 
 SCHEMA = pa.schema(
     [
-        *[(name, pa.string()) for name in ("policy", "prompt", *PROBES, "measure")],
-        *[
-            (name, pa.float64())
-            for name in ("without", "under", "difference", "difference_lo", "difference_hi", "p", "q")
-        ],
-        ("n", pa.int64()),
+        *text_fields("policy", "prompt", *PROBES, "measure"),
+        *number_fields("without", "under"),
+        *interval_fields("difference"),
+        *number_fields("p", "q"),
+        *count_fields("n"),
     ]
 )
 
@@ -42,14 +54,14 @@ def probe_effect(pairs: pa.Table, probed: pa.Table) -> pa.Table:
         pair in common has no row.
     """
     measured = [*SAME, "reference_success", "conflict_success", *PROCESS_NAMES]
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     for condition in _conditions(probed):
         under = rows_where(probed, condition).select(measured)
         both = pairs.select(measured).join(under, keys=list(SAME), right_suffix="_probed", join_type="inner")
         if both.num_rows:
             both = both.sort_by([(key, "ascending") for key in SAME])
-            rows += [condition | row for row in measure_changes(both, "_probed", ("without", "under"))]
-    return with_false_discovery(rows, SCHEMA)
+            rows += [{**condition, **change.columns("without", "under")} for change in measure_changes(both, "_probed")]
+    return table_with_false_discovery(rows, SCHEMA)
 
 
 def _conditions(probed: pa.Table) -> list[dict[str, str]]:
@@ -59,3 +71,22 @@ def _conditions(probed: pa.Table) -> list[dict[str, str]]:
     known = [ORDER.get(name, ()) for name in names]
     order = sorted(found, key=lambda row: [k.index(v) if v in k else v for k, v in zip(known, row, strict=True)])
     return [dict(zip(names, row, strict=True)) for row in order]
+
+
+ANALYSIS = Analysis(
+    name="probe_effect",
+    title="Under a language or visual probe against none",
+    note="Percent, on the same cases, initial states and prompts, with 95% intervals over base tasks; p: paired "
+    "sign-flip test; q: Benjamini-Hochberg. Selectivity is about 0 where valid and invalid tasks suffer alike.",
+    compute=lambda scored: probe_effect(scored.pairs, scored.probed),
+    labels=(plain("policy"), plain("prompt"), column("probe", probe_text), column("measure", measure_symbol)),
+    numbers=(
+        percents("without"),
+        percents("under"),
+        column("difference", difference_text),
+        p_values("p"),
+        p_values("q"),
+        plain("n"),
+    ),
+    probes=True,
+)

@@ -1,4 +1,4 @@
-"""Supplementary measures of every pair, and their means: beside the protocol's own, never in their place."""
+"""Supplementary measures of every pair: beside the protocol's own, never in their place."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...builders.rollouts.schema import ENTITY_SLOTS, OBJECT_SLOTS
-from ...toolkit.arrays import FloatArray, IntArray, ObjectArray
+from ...toolkit.arrays import FloatArray, ObjectArray
 from ..measures import wrong_objects
 from ..measures.divergence import first_divergence_step
 from ..measures.holding import carries_other
@@ -17,12 +17,8 @@ from ..measures.position import position_similarity
 from ..measures.warping import warping_similarity
 from ..recordings.episodes import padded
 from ..recordings.rollout_set import RolloutSet
-from ..scoring.pairs import Pairing
-from ..scoring.scene_entities import recorded_entities
-from ..statistics.intervals import cluster_intervals
-from ..statistics.ratio import mean_of_defined
-from ..statistics.resampling import generator
-from .groups import base_task_clusters, groups_of, success
+from .pairs import Pairing
+from .scene_entities import recorded_entities
 
 SUPPLEMENTARY_COLUMNS: dict[str, pa.DataType] = {
     "position_similarity": pa.float64(),
@@ -52,43 +48,12 @@ UNDEFINED_COLUMNS = {
     "grasps_other": "touches_other_undefined",
 }
 """Supplementary measures that may be undefined, and the columns that say why."""
-
 NO_FINGERS = "the fingers were not recorded"
 NO_OBJECTS = "objects and contacts were not recorded (rollout schema before 1.1)"
 NO_OTHER_OBJECT = "the scene has no object beside those of the goal"
-
-AMONG = ("all pairs", "qualified failures")
-
-MEANS = (
-    "position_similarity",
-    "warping_similarity",
-    "parts",
-    "other_approach",
-    *(f"{arm}_{act}_other" for act in ("touches", "grasps", "carries") for arm in ("conflict", "reference")),
-)
-"""Columns of ``supplementary_table`` with an interval. ``parts``: share of pairs whose grippers part by 2 cm."""
-
-TABLE_SCHEMA = pa.schema(
-    [
-        ("policy", pa.string()),
-        ("prompt", pa.string()),
-        ("among", pa.string()),
-        *[(f"{name}{end}", pa.float64()) for name in MEANS for end in ("", "_lo", "_hi")],
-        ("median_divergence_step", pa.float64()),
-        ("n", pa.int64()),
-    ]
-)
-
-OTHER_THINGS_SCHEMA = pa.schema(
-    [
-        *[(name, pa.string()) for name in ("policy", "prompt", "among", "measure")],
-        *[(f"{arm}{end}", pa.float64()) for arm in ("conflict", "reference") for end in ("", "_lo", "_hi")],
-        ("n", pa.int64()),
-    ]
-)
-
 FINGERS = "observation.gripper_pos_m"
-OBJECTS, CONTACT = "observation.object_pos_m", "observation.gripper_contact"
+OBJECTS = "observation.object_pos_m"
+CONTACT = "observation.gripper_contact"
 
 WRONG_OBJECT_FEATURES = (OBJECTS, CONTACT)
 """Frame features that the measures of other things need; without them these are NaN."""
@@ -117,66 +82,6 @@ def with_supplementary(pairs: pa.Table, rollouts: RolloutSet, pairing: Pairing) 
     for name, kind in SUPPLEMENTARY_COLUMNS.items():
         pairs = pairs.append_column(pa.field(name, kind), pa.array(columns[name], kind))
     return pairs
-
-
-def supplementary_table(pairs: pa.Table) -> pa.Table:
-    """Means of the supplementary measures: a row for each policy, prompt condition, and all or only failed pairs.
-
-    Args:
-        pairs: With ``PAIR_COLUMNS`` and ``SUPPLEMENTARY_COLUMNS``.
-
-    Returns:
-        ``MEANS`` with intervals over base tasks, as fractions; ``median_divergence_step`` over all the pairs, those
-        that never part taken as later than any other, so NaN where the median pair does not part; and ``n``.
-    """
-    clusters = base_task_clusters(pairs)
-    rows = []
-    for group in groups_of(pairs, None, primary_only=False):
-        chosen = pairs.take(pa.array(group.rows))
-        failed = success(chosen, "reference") & ~success(chosen, "conflict")
-        for among, kept in zip(AMONG, (np.ones(len(failed), np.bool_), failed), strict=True):
-            row: dict[str, Any] = {"policy": group.policy, "prompt": group.prompt, "among": among}
-            rows.append(row | _means(chosen.filter(pa.array(kept)), clusters[group.rows][kept]))
-    return pa.Table.from_pylist(rows, schema=TABLE_SCHEMA)
-
-
-def wrong_objects_table(means: pa.Table) -> pa.Table:
-    """The measures of other things, a row each: ``approaches``, ``touches``, ``grasps`` and ``carries``.
-
-    Args:
-        means: From ``supplementary_table``.
-
-    Returns:
-        Under conflict and in the reference rollouts of the same pairs, with intervals over base tasks; an approach is
-        measured against the reference rollout, so that has none of its own.
-    """
-    rows = []
-    ends = ("", "_lo", "_hi")
-    for row in means.to_pylist():
-        who = {name: row[name] for name in ("policy", "prompt", "among", "n")}
-        approach = {f"conflict{end}": row[f"other_approach{end}"] for end in ends}
-        rows.append(who | {"measure": "approaches"} | approach | {f"reference{end}": float("nan") for end in ends})
-        for act in ("touches", "grasps", "carries"):
-            shares = {
-                f"{arm}{end}": row[f"{arm}_{act}_other{end}"] for arm in ("conflict", "reference") for end in ends
-            }
-            rows.append(who | {"measure": act} | shares)
-    return pa.Table.from_pylist(rows, schema=OTHER_THINGS_SCHEMA)
-
-
-def _means(pairs: pa.Table, clusters: IntArray) -> dict[str, Any]:
-    step = pairs["divergence_step"].to_numpy()
-    values = {name: pairs[name].to_numpy() for name in MEANS if name != "parts"}
-    values["parts"] = np.isfinite(step).astype(np.float64)
-    intervals = cluster_intervals([mean_of_defined(values[name]) for name in MEANS], clusters, generator())
-    median = float(np.median(np.where(np.isfinite(step), step, np.inf))) if len(step) else np.inf
-    row: dict[str, Any] = {
-        "median_divergence_step": median if np.isfinite(median) else float("nan"),
-        "n": pairs.num_rows,
-    }
-    for name, interval in zip(MEANS, intervals, strict=True):
-        row |= {name: interval.value, f"{name}_lo": interval.low, f"{name}_hi": interval.high}
-    return row
 
 
 def _carries_other(rollouts: RolloutSet) -> FloatArray:

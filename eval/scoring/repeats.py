@@ -1,19 +1,13 @@
-"""Noise floor: how far apart are two rollouts of one policy that differ in nothing but the seed?
-
-A stochastic policy does not repeat itself, so even without a conflict its measures are not those of a rollout with
-itself (TAR, TS and Early20 of 1, AMS of 0). What a conflict does is to be held against this floor. Supplementary.
-"""
+"""Repeats: reference rollouts of one policy that differ in nothing but the seed."""
 
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...toolkit.records import PROTOCOL_VERSION, Arm
 from ..recordings.rollout_set import RolloutSet
-from ..scoring.pairs import MATCHED_ON, MUST_AGREE, Pairing, row_codes
-from .groups import measure_table
+from .pairs import MATCHED_ON, MUST_AGREE, Pairing, row_codes
 
 NOT_COMPARED = ("seed",)
 
@@ -42,16 +36,3 @@ def pair_repeats(rollouts: RolloutSet) -> Pairing:
     rows, groups = rows[distinct], groups[distinct]
     follows = np.flatnonzero(np.diff(groups) == 0)
     return Pairing(reference=rows[follows], conflict=rows[follows + 1], refusals=(), unused_references=0)
-
-
-def noise_floor_table(repeats: pa.Table) -> pa.Table:
-    """The floor of every measure: a row for each policy and prompt condition with repeats.
-
-    Args:
-        repeats: Measures of the pairs of ``pair_repeats``, from ``score_pairs``.
-
-    Returns:
-        The columns of ``Scores.table("prompt")``. PCSR and RGSR are the success rates of the lower and the higher
-        seed, so their difference is noise, and FR is how often a success is not repeated.
-    """
-    return measure_table(repeats, "prompt")

@@ -1,0 +1,82 @@
+"""What an analysis is: one table of the scored pairs, and how it is shown as text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+Row = Mapping[str, Any]
+"""One row of an analysis's table, by column."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """A value as text.
+
+    Attributes:
+        value: Such as ``71.1``, or a dash where it is undefined.
+        interval: Its 95% interval in the same form, such as ``68.2–74.0``; empty without one.
+        short_interval: The interval for narrow places, such as ``68–74``; empty without one.
+    """
+
+    value: str
+    interval: str = ""
+    short_interval: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.value} ({self.interval})" if self.interval else self.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column of a table as text.
+
+    Attributes:
+        head: Above the column.
+        cell: The column's text in a row.
+    """
+
+    head: str
+    cell: Callable[[Row], Cell]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysis:
+    """One table of the scored pairs. Listed in the registry, it is in scores, scores file, text tables and report.
+
+    Attributes:
+        name: What ``Scores.table`` and the scores file call it, such as ``noise_floor``.
+        title: Above the table.
+        note: What its numbers are.
+        compute: Makes the table of the ``ScoredPairs``, then of the tables of the analyses that ``uses`` names.
+        labels: Columns of words, on the left.
+        numbers: Columns of numbers.
+        uses: Names of analyses whose tables ``compute`` needs.
+        supplementary: Whether it needs the supplementary and behaviour metrics.
+        probes: Whether it is about language and visual probes, and so listed only where pairs are under one.
+        on_page: Whether the report shows it; not where it has a row for every base task.
+    """
+
+    name: str
+    title: str
+    note: str
+    compute: Callable[..., pa.Table]
+    labels: tuple[Column, ...]
+    numbers: tuple[Column, ...]
+    uses: tuple[str, ...] = ()
+    supplementary: bool = False
+    probes: bool = False
+    on_page: bool = True
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """All columns, from left to right."""
+        return (*self.labels, *self.numbers)
+
+    @property
+    def slug(self) -> str:
+        """The name on the command line and as a file's name, such as ``noise-floor``."""
+        return self.name.replace("_", "-")

@@ -1,0 +1,1 @@
+"""The analyses themselves, one table or family of tables in each module."""

@@ -1,0 +1,50 @@
+"""Costs worked out afterwards, in place of those recorded with the rollouts."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ...builders.rollouts.episode_record import EPISODE_COLUMNS
+from ...toolkit.errors import DatasetError
+from ...toolkit.records import Arm
+from ..scoring.scored_pairs import ScoredPairs
+
+COLUMNS = ("rollout_id", "cost")
+
+
+def with_costs(scored: ScoredPairs, file: Path) -> ScoredPairs:
+    """The same pairs with the costs of a file in place of those recorded.
+
+    Args:
+        scored: Measured pairs.
+        file: Written by ``conflictvla cost``; rollouts that it does not name have no cost then.
+
+    Raises:
+        DatasetError: It is no such file.
+    """
+    try:
+        costs = pq.ParquetFile(file).read(columns=list(COLUMNS))
+        costs = costs.cast(pa.schema([(name, EPISODE_COLUMNS[name]) for name in COLUMNS]))
+    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
+        reason = str(error).splitlines()[0]
+        raise DatasetError(f"{file}: not a file of costs ({reason}): write it with `conflictvla cost`") from error
+    return dataclasses.replace(
+        scored, pairs=_replace_costs(scored.pairs, costs), probed=_replace_costs(scored.probed, costs)
+    )
+
+
+def _replace_costs(pairs: pa.Table, costs: pa.Table) -> pa.Table:
+    for arm in Arm:
+        rows = pc.index_in(pairs[f"{arm}_rollout"], value_set=costs["rollout_id"].combine_chunks())
+        found = np.asarray(
+            costs["cost"].combine_chunks().take(rows.combine_chunks()).to_numpy(zero_copy_only=False), np.float64
+        )
+        name = f"{arm}_cost"
+        pairs = pairs.set_column(pairs.column_names.index(name), name, pa.array(found, pa.float64()))
+    return pairs

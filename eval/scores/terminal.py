@@ -1,0 +1,119 @@
+"""Tables in the terminal. Measures by group have their intervals below the values, where there is room for them."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ..analyses.analysis import Cell
+from ..analyses.tables.measures import GROUPINGS, group_column
+from ..scoring.conditions import PROBES
+from .scores import Scores
+from .text_tables import TextTable, text_table
+
+UNLIMITED = 10_000
+"""Wider than any table: what a table would like to have is measured with that much room."""
+
+
+def print_table(scores: Scores, by: str = "overall", console: Console | None = None) -> None:
+    """Print one table; measures by group without their intervals where the terminal is too narrow for them.
+
+    Args:
+        scores: What to show.
+        by: As for ``Scores.table``; underscores and hyphens are the same.
+        console: Where to; the terminal by default.
+
+    Raises:
+        NotFoundError: If there is no such table.
+        InvalidInputError: If it needs the supplementary measures and they were not taken.
+    """
+    terminal = console or Console()
+    shown = text_table(scores, by)
+    grouping = shown.name.replace("-", "_")
+    if grouping not in GROUPINGS:
+        print_text_table(shown, terminal)
+        return
+    table = measure_table(scores, shown, grouping)
+    if terminal.measure(table, options=terminal.options.update(max_width=UNLIMITED)).maximum > terminal.width:
+        table = measure_table(scores, shown, grouping, intervals=False)
+    terminal.print(table)
+
+
+def print_text_table(shown: TextTable, console: Console) -> None:
+    """Print any table that is text already."""
+    table = _empty_table(
+        f"[bold]{escape(shown.title)}[/bold]", escape(shown.note if shown.rows else f"no rows; {shown.note}")
+    )
+    for index, head in enumerate(shown.header):
+        table.add_column(escape(head), justify="left" if index < shown.labels else "right")
+    for row in shown.rows:
+        table.add_row(*map(escape, row))
+    console.print(table)
+
+
+def measure_table(scores: Scores, shown: TextTable, grouping: str, *, intervals: bool = True) -> Table:
+    """Measures by group for the terminal, each policy's rows together.
+
+    Args:
+        scores: Where the table is from, for what stands above and below it.
+        shown: The table as text.
+        grouping: By what its measures are grouped.
+        intervals: Whether the intervals stand under the values; without them any table fits 80 columns.
+    """
+    group = group_column(grouping)
+    table = _empty_table(
+        f"[bold]{shown.title}[/bold] [dim]({_conditions(scores, grouping)})[/dim]",
+        _caption(scores, grouping, intervals=intervals),
+    )
+    table.add_column(group or "policy", min_width=10, no_wrap=True)
+    for head in shown.header[shown.labels :]:
+        table.add_column(head.replace(" ", "\n"), justify="right", no_wrap=True)
+    for policy, rows in groupby(shown.cells, key=lambda row: row[0].value):
+        if group is not None:
+            table.add_section()
+            table.add_row(f"[bold]{escape(policy)}[/bold]")
+        for row in rows:
+            name = row[shown.labels - 1] if group is not None else row[0]
+            *measures, count = row[shown.labels :]
+            texts = [_stacked(cell) if intervals else cell.value for cell in measures]
+            table.add_row(escape(name.value), *texts, count.value)
+    return table
+
+
+def _stacked(cell: Cell) -> str:
+    return f"{cell.value}\n[dim]{cell.short_interval}[/dim]"
+
+
+def _empty_table(title: str, caption: str) -> Table:
+    return Table(
+        title=title,
+        caption=caption,
+        title_justify="left",
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+    )
+
+
+def _conditions(scores: Scores, by: str) -> str:
+    """Under which prompt condition the rows are; named per policy where they differ."""
+    condition = dict(zip(*(scores.table(by)[name].to_pylist() for name in ("policy", "prompt")), strict=True))
+    if by == "prompt" or not condition:
+        return "percent"
+    if len(set(condition.values())) == 1:
+        return f"percent, {next(iter(condition.values()))}"
+    return "percent, " + ", ".join(f"{escape(policy)} {prompt}" for policy, prompt in condition.items())
+
+
+def _caption(scores: Scores, by: str, *, intervals: bool) -> str:
+    protocol = scores.provenance.protocol_version
+    about = "95% intervals over base tasks" if intervals else "intervals need a wider terminal"
+    pairs = sum(scores.table(by)["n"].to_pylist()) if by in PROBES else scores.pairs.num_rows
+    text = f"{about}; protocol {protocol}; {pairs} pairs scored"
+    refused = ", ".join(f"{field} {count}" for field, count in scores.refusals_by_field().items())
+    return f"{text}, {len(scores.refusals)} refused ({escape(refused)})" if refused else text

@@ -1,0 +1,103 @@
+"""What scoring leaves: the measured pairs of all policies, refusals, and what they were computed from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...toolkit.errors import DatasetError
+from ..recordings.defects import Defect, defects_by_field
+from ..recordings.rollout_set import check_unique
+from .conditions import PROBES
+from .pairs import Refusal
+from .parts import PartScores
+from .provenance import Provenance, provenance_of
+from .supplementary import SUPPLEMENTARY_COLUMNS
+
+SORTED_BY = ("policy", "prompt", "instance_id", "init_state", "seed", "conflict_rollout")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ScoredPairs:
+    """Measures of every pair: all that the analyses are made of. Every table is a ``pyarrow.Table``.
+
+    Attributes:
+        pairs: One row a pair without a probe (W0 and V0), with ``pair_table.PAIR_COLUMNS`` and, where asked for,
+            ``supplementary.SUPPLEMENTARY_COLUMNS``.
+        probed: The pairs under a language or visual probe, with the same columns; no table mixes them with the others.
+        refusals: Conflict rollouts that could not be scored, and why.
+        provenance: Where the scores come from.
+        repeats: One row a pair of repeated reference rollouts, with the same columns; without repeats no row.
+        trajectories: One row a rollout, with ``rollout_table.TRAJECTORY_COLUMNS``; None where not asked for.
+        left_out: Defects for which episodes were left out, where that was asked for.
+    """
+
+    pairs: pa.Table
+    probed: pa.Table
+    refusals: tuple[Refusal, ...]
+    provenance: Provenance
+    repeats: pa.Table
+    trajectories: pa.Table | None = None
+    left_out: tuple[Defect, ...] = ()
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """Policies with at least one pair, sorted."""
+        return tuple(sorted(set(self.pairs["policy"].to_pylist())))
+
+    @property
+    def has_supplementary(self) -> bool:
+        """Whether the supplementary and behaviour metrics were taken."""
+        return set(SUPPLEMENTARY_COLUMNS) <= set(self.pairs.column_names) and self.trajectories is not None
+
+    def refusals_by_field(self) -> dict[str, int]:
+        """How many conflict rollouts each field refused."""
+        return dict(sorted(Counter(refusal.field for refusal in self.refusals).items()))
+
+    def left_out_by_field(self) -> dict[str, int]:
+        """How many defects each field has for which episodes were left out."""
+        return defects_by_field(self.left_out)
+
+
+def combine(parts: Iterable[PartScores]) -> ScoredPairs:
+    """Put the parts together; their order changes nothing.
+
+    Raises:
+        DatasetError: If a rollout id occurs twice, or there are no parts.
+    """
+    parts = list(parts)
+    if not parts:
+        raise DatasetError("there are no rollouts to score: give at least one rollout set")
+    episodes = pa.concat_tables([part.episodes for part in parts])
+    check_unique(episodes["rollout_id"], "these datasets")
+    pairs = _sorted([part.pairs for part in parts])
+    plain = _without_probe(pairs)
+    repeats = _sorted([part.repeats for part in parts])
+    trajectories = [part.trajectories for part in parts if part.trajectories is not None]
+    return ScoredPairs(
+        pairs=pairs.filter(plain),
+        probed=pairs.filter(pc.invert(plain)),
+        refusals=tuple(
+            sorted((refusal for part in parts for refusal in part.refusals), key=lambda refusal: refusal.rollout_id)
+        ),
+        provenance=provenance_of(
+            episodes,
+            [digest for part in parts for digest in part.digests],
+            sum(part.unused_references for part in parts),
+        ),
+        repeats=repeats.filter(_without_probe(repeats)),
+        trajectories=pa.concat_tables(trajectories).sort_by("rollout_id") if trajectories else None,
+        left_out=tuple(sorted((defect for part in parts for defect in part.left_out), key=str)),
+    )
+
+
+def _sorted(tables: list[pa.Table]) -> pa.Table:
+    return pa.concat_tables(tables).sort_by([(name, "ascending") for name in SORTED_BY])
+
+
+def _without_probe(pairs: pa.Table) -> pa.ChunkedArray:
+    return pc.and_(*(pc.equal(pairs[name], level) for name, level in PROBES.items()))
