@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from conflictvla.cli.console import OUT
+from conflictvla.eval.analyses import registry
 
 from .eval.in_process import Done, conflictvla
 from .hub.hub_server import Hub
@@ -30,6 +32,14 @@ COMMANDS = {
 @pytest.fixture(scope="module")
 def recorded() -> dict[str, tuple[Path, Done]]:
     return {}
+
+
+@pytest.fixture(autouse=True)
+def registry_as_it_was() -> Iterator[None]:
+    """A page that registers an analysis does so for itself alone."""
+    before = list(registry._ANALYSES)
+    yield
+    registry._ANALYSES[:] = before
 
 
 def train_checkpoint(folder: Path) -> None:

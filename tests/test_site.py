@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
+import conflictvla
+
 from .browser import chromium, needs_chromium
 from .pages import PAGES, REPOSITORY
 
@@ -66,8 +68,8 @@ def test_every_page_is_in_the_menu(site: Path) -> None:
 
 def test_the_api_page_has_the_real_docstrings(site: Path) -> None:
     text = (site / "api.html").read_text(encoding="utf-8")
-    for name in ("eval.scores.score", "eval.evaluate.evaluate", "builders.tasks_dataset.load_tasks"):
-        assert f'id="conflictvla.{name}"' in text
+    for name, home in conflictvla._HOMES.items():
+        assert f'id="conflictvla{home}.{name}"' in text
     assert "Rollouts are kept as a LeRobotDataset v3.0" in text
 
 
