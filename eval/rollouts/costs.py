@@ -77,7 +77,7 @@ def cost_of_actions(scene: Scene, spec: CostSpec, init_state: int, actions: Floa
     """
     scene.reset(init_state)
     observer = CostObserver(scene, spec)
-    scene.force_watch = observer.force_watch
+    scene.substep_watch = observer.force_watch
     states = [scene.physics()]
     for action in actions:
         scene.step(action)
@@ -120,7 +120,7 @@ class CostMeter:
 
     def __init__(self, scene: Scene, spec: CostSpec) -> None:
         self._observer = CostObserver(scene, spec)
-        scene.force_watch = self._observer.force_watch
+        scene.substep_watch = self._observer.force_watch
 
     def finish(self, recorder: Recorder, recording: Recording) -> RolloutCost:
         """What the finished rollout pays."""

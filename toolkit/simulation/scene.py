@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import mujoco
 import numpy as np
@@ -28,10 +28,6 @@ from ..safety import Constraints, print_constraints
 from .stepping.contact_check import ContactCheck
 from .stepping.controller import ArmIndices, ControllerGains, PoseController
 from .stepping.movers import MASS_FACTOR, Movers
-
-if TYPE_CHECKING:
-    from .observing.forces import ForceWatch
-    from .pictures.rendering import Camera
 
 NO_OP = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0])
 """Stay where you are, gripper open: what a scene settles under."""
@@ -64,6 +60,16 @@ class SceneState:
         return digest.hexdigest()
 
 
+class SubstepWatch(Protocol):
+    """Looks at every physics substep of a scene, as long as it is the scene's ``substep_watch``."""
+
+    def begin_step(self) -> None:
+        """A control step begins."""
+
+    def end_substep(self) -> None:
+        """A substep's forces are known, and its contacts are still those that they act at."""
+
+
 class Scene:
     """A base task in the simulator, without rendering.
 
@@ -78,8 +84,7 @@ class Scene:
         hand: Number of the body whose orientation observations give.
         libero: LIBERO's environment object, for its names, regions and predicates. Never step or reset it.
         constraints: What the task's file says of costs and of objects that move by themselves.
-        cameras: What renders it, by size in pixels; filled by ``rendering.camera_of``.
-        force_watch: Looks at every substep as long as it is set; a reset ends it.
+        substep_watch: Looks at every substep as long as it is set; a reset ends it.
         scene_sha256: Hash of the model's XML (without paths), of the fixture poses, and of what moves by itself.
     """
 
@@ -102,8 +107,7 @@ class Scene:
         self.constraints = task_constraints(task)
         moving = self.constraints.moving
         self._movers = Movers(moving, self.libero, self.model, self.data) if moving else None
-        self.cameras: dict[int, Camera] = {}
-        self.force_watch: ForceWatch | None = None
+        self.substep_watch: SubstepWatch | None = None
         self.scene_sha256 = _scene_sha256(self.libero, self.model, Constraints(moving=moving))
 
     @property
@@ -127,7 +131,7 @@ class Scene:
             InvalidInputError: There is no such initial state.
         """
         check_init_states(self.task, [init_state])
-        self.force_watch = None
+        self.substep_watch = None
         mujoco.mj_resetData(self.model, self.data)  # zeroes the warm start, the clock and all commands
         for array, value in zip(_mutable_model(self.model), self._model_at_reset, strict=True):
             array[:] = value
@@ -150,14 +154,14 @@ class Scene:
             action: Shape (7,): translation, axis-angle rotation, gripper (-1 opens, +1 closes); clipped to [-1, 1].
         """
         clipped = np.clip(np.asarray(action, dtype=np.float64), -1.0, 1.0)
-        watch, movers = self.force_watch, self._movers
+        watch, movers = self.substep_watch, self._movers
         if watch is None and movers is None:
             self._controller.execute(clipped, self._substeps)
             return
         if watch is not None:
             watch.begin_step()
         self._controller.execute_watched(
-            clipped, self._substeps, before=movers.place if movers else None, after=watch.look if watch else None
+            clipped, self._substeps, before=movers.place if movers else None, after=watch.end_substep if watch else None
         )
 
     @contextmanager
@@ -199,8 +203,7 @@ class Scene:
         Args:
             physics: As in ``SceneState.physics``.
         """
-        mujoco.mj_setState(self.model, self.data, np.array(physics), STATE_SPEC)
-        mujoco.mj_forward(self.model, self.data)
+        show_physics(self.model, self.data, physics)
 
     def correct(self, physics: FloatArray) -> None:
         """Go on from a recorded physics state that is the present one but for rounding.
@@ -212,10 +215,6 @@ class Scene:
         """
         mujoco.mj_setState(self.model, self.data, np.array(physics), STATE_SPEC)
         mujoco.mj_fwdPosition(self.model, self.data)
-
-    def update_appearance(self) -> None:
-        """Show what LIBERO shows of the present state, such as the flame of a stove that is on."""
-        self.libero._post_process()  # noqa: SLF001  # LIBERO does so after each of its own steps
 
     def grip_pos(self) -> FloatArray:
         """Position of the site between the fingertips in the world, in m, shape (3,)."""
@@ -232,6 +231,18 @@ class Scene:
     def gripper_pos_m(self) -> FloatArray:
         """Finger joint positions, shape (2,); about (0.04, -0.04) is open."""
         return np.array(self.data.qpos[self.arm.gripper_qpos])
+
+
+def show_physics(model: Any, data: Any, physics: FloatArray) -> None:
+    """Put MuJoCo's data into a recorded physics state, with all that follows from it, to look at it.
+
+    Args:
+        model: MuJoCo's model.
+        data: MuJoCo's data.
+        physics: As in ``SceneState.physics``.
+    """
+    mujoco.mj_setState(model, data, np.array(physics), STATE_SPEC)
+    mujoco.mj_forward(model, data)
 
 
 def _build(task: BaseTask, seed: int) -> Any:

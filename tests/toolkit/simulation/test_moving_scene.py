@@ -104,14 +104,14 @@ def test_watching_forces_changes_no_bit_and_measures_weights(still: Scene) -> No
     watch = ForceWatch(still, on_table)
     for watched in (False, True):
         still.reset(0)
-        still.force_watch = watch if watched else None
+        still.substep_watch = watch if watched else None
         for action in restless(10):
             still.step(action)
         ends.append(still.state().sha256())
     assert ends[0] == ends[1]
     still.reset(0)
-    assert still.force_watch is None
-    still.force_watch = resting = ForceWatch(still, on_table)
+    assert still.substep_watch is None
+    still.substep_watch = resting = ForceWatch(still, on_table)
     for _ in range(5):
         still.step(NO_OP)
     for name in (BOWL, "plate_1"):

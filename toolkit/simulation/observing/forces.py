@@ -16,7 +16,7 @@ from ..scene import Scene
 
 
 class ForceWatch:
-    """Measures the forces between pairs of things, as long as it is a scene's ``force_watch``.
+    """Measures the forces between pairs of things, as long as it is a scene's ``substep_watch``.
 
     The force between two things is that of their contacts, each contact's size added up: two fingers that press with
     8 N each from both sides press with 16 N.
@@ -40,8 +40,8 @@ class ForceWatch:
         """A control step begins."""
         self._steps.append(np.zeros(len(self._pairs)))
 
-    def look(self) -> None:
-        """A substep's forces are known."""
+    def end_substep(self) -> None:
+        """A substep's forces are known: take those between the pairs into account."""
         geoms = self._data.contact.geom
         one, other = self._between[:, geoms[:, 0]], self._between[:, geoms[:, 1]]
         between = (one[..., 0] & other[..., 1]) | (one[..., 1] & other[..., 0])

@@ -40,16 +40,15 @@ def entity_materials(scene: Scene) -> tuple[str, ...]:
     return tuple(sorted(name for name in names if not name.startswith(ROBOT_PREFIXES)))
 
 
-def perturb_drawing(drawing: Any, scene: Scene, camera: str, settings: VisualSettings) -> None:
+def perturb_drawing(drawing: Any, model: Any, camera: str, settings: VisualSettings) -> None:
     """Give what is about to be drawn other colours, and its camera another place.
 
     Args:
         drawing: MuJoCo's ``MjvScene``, just updated from the scene.
-        scene: What it is drawn from.
+        model: MuJoCo's model of the scene.
         camera: From which camera.
         settings: How it is to look. Materials that the scene does not have are passed by.
     """
-    model = scene.model
     numbers = {model.material(number).name: number for number in range(model.nmat)}
     colours = {numbers[name]: colour for name, colour in settings.colours.items() if name in numbers}
     if colours:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import mujoco
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from ...arrays import FloatArray, Image
 from ...errors import InvalidInputError, NotFoundError, choices
 from ...probes.visual_settings import VisualSettings
-from ..scene import Scene
+from ..scene import Scene, show_physics
 from .appearance import perturb_drawing
 from .photometry import add_noise, adjust_light
 
@@ -42,7 +43,8 @@ class Camera:
     """
 
     def __init__(self, scene: Scene, size: int = 256) -> None:
-        self._scene = scene
+        # Not the scene itself: a camera in the cache would keep it alive for ever.
+        self._model, self._data, self._libero = scene.model, scene.data, scene.libero
         self._renderer = _renderer(scene.model, size)
         self._options = mujoco.MjvOption()
         self._options.geomgroup[COLLISION_GROUP] = 0
@@ -58,20 +60,21 @@ class Camera:
         Raises:
             NotFoundError: The scene has no such camera.
         """
-        if mujoco.mj_name2id(self._scene.model, mujoco.mjtObj.mjOBJ_CAMERA, camera) < 0:
+        if mujoco.mj_name2id(self._model, mujoco.mjtObj.mjOBJ_CAMERA, camera) < 0:
             raise NotFoundError(f"no camera '{camera}': {choices(camera, list(CAMERAS))}")
-        self._scene.update_appearance()
-        self._renderer.update_scene(self._scene.data, camera, scene_option=self._options)
+        # LIBERO does so after each of its own steps: it lights the flame of a stove that is on.
+        self._libero._post_process()  # noqa: SLF001
+        self._renderer.update_scene(self._data, camera, scene_option=self._options)
         if settings is None:
             return np.array(self._renderer.render())
-        perturb_drawing(self._renderer.scene, self._scene, camera, settings)
+        perturb_drawing(self._renderer.scene, self._model, camera, settings)
         return add_noise(adjust_light(self._renderer.render(), settings), settings, camera, step)
 
     def image_of(
         self, physics: FloatArray, camera: str, settings: VisualSettings | None = None, step: int = 0
     ) -> Image:
         """A recorded physics state (``SceneState.physics``) as a picture; the scene is left in that state."""
-        self._scene.show(physics)
+        show_physics(self._model, self._data, physics)
         return self.image(camera, settings, step)
 
     def close(self) -> None:
@@ -79,11 +82,16 @@ class Camera:
         self._renderer.close()
 
 
+_CAMERAS: WeakKeyDictionary[Scene, dict[int, Camera]] = WeakKeyDictionary()
+"""Cameras of each scene by size in pixels; they are freed with their scene."""
+
+
 def camera_of(scene: Scene, size: int = 256) -> Camera:
-    """The scene's camera of that size, made once and kept as long as the scene."""
-    if size not in scene.cameras:
-        scene.cameras[size] = Camera(scene, size)
-    return scene.cameras[size]
+    """The scene's camera of that size, made once and cached as long as the scene lives."""
+    cameras = _CAMERAS.setdefault(scene, {})
+    if size not in cameras:
+        cameras[size] = Camera(scene, size)
+    return cameras[size]
 
 
 def _renderer(model: Any, size: int) -> Any:
