@@ -19,6 +19,7 @@ from ...atomic_files import atomic_file
 from ...errors import InvalidInputError
 from ...facts import Entity, SceneFacts
 from ...libero.base_tasks import initial_states
+from ...source_hash import sources_sha256
 from ..scene import Scene
 from .scene_facts import measure_facts
 
@@ -26,7 +27,11 @@ CACHE_VARIABLE = "CONFLICTVLA_CACHE"
 """Environment variable that names another cache folder than ``~/.cache/conflictvla``."""
 
 ARRAYS = ("position_m", "box_m", "on", "inside", "is_open", "is_on")
-MEASURED_BY = ("observing/scene_facts.py", "scene.py", "stepping/controller.py")
+"""Fields of ``SceneFacts`` that are arrays."""
+
+TOOLKIT = Path(__file__).parents[2]
+MEASURED_BY = ("arrays.py", "errors.py", "facts.py", "records.py", "source_hash.py", "libero", "safety", "simulation")
+"""Files and folders of ``TOOLKIT`` that facts depend on: all that ``scene_facts`` imports, as a test checks."""
 
 
 def cache_folder() -> Path:
@@ -59,9 +64,7 @@ def cached_facts(scene: Scene, init_states: Iterable[int], *, fresh: bool = Fals
 def _key(scene: Scene, states: tuple[int, ...]) -> str:
     digest = hashlib.sha256(f"{scene.scene_sha256}{states}{mujoco.__version__}{np.__version__}".encode())
     digest.update(initial_states(scene.task)[list(states)].tobytes())
-    for name in MEASURED_BY:
-        digest.update(Path(__file__).parents[1].joinpath(name).read_bytes())
-    digest.update(Path(__file__).parents[2].joinpath("facts.py").read_bytes())
+    digest.update(sources_sha256(TOOLKIT, *MEASURED_BY).encode())
     return digest.hexdigest()
 
 

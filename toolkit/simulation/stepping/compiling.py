@@ -8,18 +8,13 @@ does not notice changes in the files of what a function calls; who calls them ke
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Final
 
 import numba
 from numba.core.registry import CPUDispatcher
 
 ERROR_MODEL: Final = "numpy"
-
-SHARED = ("compiling", "mujoco_library", "pointers")
-"""The modules that kernels are made with."""
 
 
 class _Kernel(CPUDispatcher):
@@ -53,12 +48,3 @@ def _compiled[F: Callable[..., Any]](function: F, **options: Any) -> F:
     compiled.__class__ = _Kernel
     kernel_: F = compiled
     return kernel_
-
-
-def sources_sha256() -> str:
-    """Hash of the files that kernels in other files than their caller's are compiled from."""
-    here = Path(__file__).parent
-    digest = hashlib.sha256()
-    for file in (*sorted((here / "newton").glob("*.py")), *(here / f"{name}.py" for name in SHARED)):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()

@@ -11,6 +11,7 @@ the last update and the gripper's accumulated command survive from one episode i
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import mujoco
@@ -25,7 +26,8 @@ from robosuite.utils.control_utils import (
 )
 
 from ...arrays import FloatArray
-from .compiling import kept, kernel, sources_sha256
+from ...source_hash import sources_sha256
+from .compiling import kept, kernel
 from .mujoco_library import (
     mj_checkAcc,
     mj_Euler,
@@ -345,8 +347,9 @@ def _write_arm(
 
 def _compiled_substeps() -> Callable[..., None]:
     """The one function here that Python calls, and the one that Numba keeps compiled from one process to the next."""
-    # Numba looks for changes in this file only, and in what the function closes over.
-    sources = sources_sha256()
+    # Numba looks for changes in this file only, and in what the function closes over: all that kernels are made of.
+    here = Path(__file__).parent
+    sources = sources_sha256(here.parent, here.name)
 
     @kept
     def substeps(
