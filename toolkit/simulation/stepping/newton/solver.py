@@ -9,6 +9,7 @@ import mujoco
 import numpy as np
 
 from ....arrays import FloatArray
+from ....libero.install import MUJOCO_VERSION
 from ..compiling import inlined, kernel
 from ..mujoco_library import NO_FIELDS, DataFields, data_fields, mj_fwdConstraint, mj_mulM
 from ..pointers import Numbers, numbers_at, places_at
@@ -36,9 +37,6 @@ from .rows import (
     row_count,
     rows_of,
 )
-
-MUJOCO_VERSION = "3.2.3"
-"""The version whose arithmetic is followed here."""
 
 PROCESSORS = ("x86_64", "AMD64")
 """Where MuJoCo's library multiplies and adds in two roundings, as compiled code here does."""
