@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ...arrays import FloatArray, IntArray
+from ...arrays import FloatArray, IndexArray, IntArray
 from ..scene import Scene
-from ..stepping.controller import Indices
 
 BOTH_FINGERS = 2
 """What ``gripper_contact`` gives for a thing that both fingers touch."""
@@ -55,11 +54,11 @@ class SceneEntities:
         self.fixtures = tuple(str(name) for name in env.fixtures_dict if name in env.obj_body_id)
         named = (*self.objects, *self.fixtures)
         self.goal = tuple(name for name in named if _in_goal(name, scene.task.goal))
-        self.bodies: Indices = np.array([env.obj_body_id[name] for name in self.objects], np.intp)
+        self.bodies: IndexArray = np.array([env.obj_body_id[name] for name in self.objects], np.intp)
         # A thing is all that hangs on the same body of the world, a cabinet's drawers included.
         thing_of_root = np.full(model.nbody, -1)
         thing_of_root[model.body_rootid[[env.obj_body_id[name] for name in named]]] = np.arange(len(named))
-        self._thing: Indices = thing_of_root[model.body_rootid[model.geom_bodyid]]
+        self._thing: IndexArray = thing_of_root[model.body_rootid[model.geom_bodyid]]
         self._part = gripper_parts(scene)
 
     def gripper_contact(self, contacts: Sequence[GeomPairs]) -> IntArray:

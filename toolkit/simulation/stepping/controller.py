@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import mujoco
 import numba
 import numpy as np
-import numpy.typing as npt
 from robosuite.utils.control_utils import (
     nullspace_torques,
     opspace_matrices,
@@ -25,7 +24,7 @@ from robosuite.utils.control_utils import (
     set_goal_orientation,
 )
 
-from ...arrays import FloatArray
+from ...arrays import FloatArray, IndexArray
 from ...source_hash import sources_sha256
 from .compiling import kept, kernel
 from .mujoco_library import (
@@ -39,8 +38,6 @@ from .mujoco_library import (
     mj_jacSite,
 )
 from .newton.solver import Problem, problem_of, smooth_cost, solve, substep_of
-
-Indices = npt.NDArray[np.intp]
 
 GRIPPER_SPEED = 0.01
 """How far the gripper's normalised command moves per physics substep."""
@@ -60,11 +57,11 @@ class ArmIndices(NamedTuple):
         grip_site: The site between the fingertips that the controller moves.
     """
 
-    qpos: Indices
-    qvel: Indices
-    gripper_qpos: Indices
-    arm_actuators: Indices
-    gripper_actuators: Indices
+    qpos: IndexArray
+    qvel: IndexArray
+    gripper_qpos: IndexArray
+    arm_actuators: IndexArray
+    gripper_actuators: IndexArray
     grip_site: int
 
 
@@ -134,7 +131,7 @@ class PoseController:
     Args:
         model: The MuJoCo model.
         data: The MuJoCo data that the controller reads, commands and steps.
-        arm: Indices of arm and gripper.
+        arm: IndexArray of arm and gripper.
         gains: Constants of the control law.
     """
 
