@@ -12,7 +12,7 @@ from ..errors import NotFoundError
 from ..libero.base_tasks import bddl_path
 from ..libero.install import load_libero, quiet
 from ..records import CONTROL_HZ, BaseTask
-from .stepping.controller import ArmIndices, ControllerGains
+from .stepping.control_law import ArmIndices, ControllerGains
 
 
 def build_environment(task: BaseTask, seed: int) -> Any:

@@ -24,6 +24,14 @@ Integers = npt.NDArray[np.int32]
 Places = npt.NDArray[Any]
 """A pointer to places in arrays, which are unsigned."""
 
+place: Any = np.uintp
+"""What counts places in arrays, as an unsigned number."""
+
+ZERO, ONE, TWO, THREE, FOUR, FIVE, SIX = (place(n) for n in range(7))
+
+WORD = place(8)
+"""Bytes of a number, and of a place."""
+
 _CPointer: Any = types.CPointer
 
 NUMBERS = _CPointer(types.float64)

@@ -16,15 +16,14 @@ from conflictvla.toolkit.records import SUITES, BaseTask
 from conflictvla.toolkit.simulation.scene import Scene
 from conflictvla.toolkit.simulation.stepping.compiling import ERROR_MODEL, kernel
 from conflictvla.toolkit.simulation.stepping.mujoco_library import CONTACT, offset_of
-from conflictvla.toolkit.simulation.stepping.newton.solver import (
+from conflictvla.toolkit.simulation.stepping.newton.problem import (
     PROCESSORS,
     Problem,
     problem_of,
     room_words,
-    smooth_cost,
-    solve,
     substep_of,
 )
+from conflictvla.toolkit.simulation.stepping.newton.solver import smooth_cost, solve
 
 from ....stock_scene import largest_difference, stock_scene
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from ..compiling import kernel
-from ..pointers import Numbers
-from .rows import FIVE, FOUR, ONE, SIX, THREE, TWO, Rows
+from ..pointers import FIVE, FOUR, ONE, SIX, THREE, TWO, Numbers
+from .rows import Rows
 
 SATISFIED, QUADRATIC, LINEAR_NEGATIVE, LINEAR_POSITIVE, CONE = range(5)
 """States of a row (MuJoCo's ``mjtConstraintState``)."""

@@ -11,25 +11,24 @@ import math
 from typing import NamedTuple
 
 from ..compiling import kernel
-from ..pointers import Integers, Numbers, Places, integers_at, numbers_at, places_at
-from .cost import CONE, QUADRATIC
-from .rows import (
+from ..pointers import (
     FOUR,
-    MINVAL,
     ONE,
     SIX,
     THREE,
     TWO,
     WORD,
     ZERO,
-    Rows,
-    add_row,
-    add_three,
-    copy,
-    dot,
-    fill,
-    span_of,
+    Integers,
+    Numbers,
+    Places,
+    integers_at,
+    numbers_at,
+    places_at,
 )
+from .cost import CONE, QUADRATIC
+from .products import add_row, add_three, copy, dot, fill
+from .rows import MINVAL, Rows, span_of
 
 
 class Factors(NamedTuple):

@@ -6,8 +6,8 @@ import math
 from typing import NamedTuple
 
 from ..compiling import kernel
-from ..pointers import Numbers
-from .rows import FIVE, FOUR, MINVAL, ONE, SIX, THREE, TWO, Rows
+from ..pointers import FIVE, FOUR, ONE, SIX, THREE, TWO, Numbers
+from .rows import MINVAL, Rows
 
 
 class Line(NamedTuple):
