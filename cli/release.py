@@ -195,7 +195,7 @@ def rollouts_build(
     """Record the scripted agents over the cases, each once under P0 with its reference; run again to continue."""
     from ..builders.tasks_dataset.dataset import load_instances
     from ..eval.release import build_rollouts, plan_rollouts, render_some, verify_rollouts
-    from ..eval.rollouts.executors.processes import choose_executor
+    from ..eval.rollouts.executors.choose import choose_executor
 
     if compact and videos:
         raise InvalidInputError("--videos needs the simulator's states, which --compact leaves out: give one of them")

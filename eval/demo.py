@@ -11,7 +11,7 @@ from ..toolkit.errors import InvalidInputError
 from ..toolkit.records import Arm, Family, Instance, Level, Prompt
 from ..toolkit.simulation.scene_pool import ScenePool
 from .policies.registry import SCRIPTED
-from .rollouts.executors.processes import InProcess
+from .rollouts.executors.in_process import InProcess
 from .rollouts.run import RunProgress, run_policy, with_references
 from .scores.scores import Scores, score
 

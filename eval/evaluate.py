@@ -8,7 +8,7 @@ from pathlib import Path
 from ..builders.tasks_dataset.dataset import load_instances
 from ..toolkit.records import Arm, Instance, Prompt, VisualProbe
 from .policies.interface import Policy
-from .rollouts.executors.processes import Executor
+from .rollouts.executors.base import Executor
 from .rollouts.run import RunProgress, run_policy, with_references
 from .scores.scores import Scores, score
 

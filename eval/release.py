@@ -25,7 +25,7 @@ from .policies.scripted.agents import AGENTS
 from .policies.scripted.goals import check_goal
 from .recordings.reading import read_rollouts
 from .recordings.video_files import RENDERED, video_path
-from .rollouts.executors.processes import Executor
+from .rollouts.executors.base import Executor
 from .rollouts.run import RunProgress, run_policy, with_references
 from .submissions.results import RESULTS_FOLDER, VERIFIED_FOLDER, read_results
 from .submissions.results import SCRIPTED as SCRIPTED_KIND

@@ -24,7 +24,8 @@ from ...toolkit.libero.base_tasks import base_task, check_init_states
 from ...toolkit.records import Arm, Instance, VisualNoise, VisualProbe
 from ..policies.interface import Policy, PolicyInfo
 from ..policies.registry import load_policy
-from .executors.processes import Executor, InProcess
+from .executors.base import Executor
+from .executors.in_process import InProcess
 from .jobs import Failure, Job, Outcome
 from .rollout import rollout_id
 from .versions import Versions, installed_versions

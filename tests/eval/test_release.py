@@ -15,7 +15,7 @@ from conflictvla.builders.tasks_dataset.dataset import load_instances
 from conflictvla.eval.policies.registry import SCRIPTED
 from conflictvla.eval.recordings.reading import read_rollouts
 from conflictvla.eval.release import Plan, build_rollouts, pack, plan_rollouts, render_some, verify_rollouts
-from conflictvla.eval.rollouts.executors.processes import InProcess
+from conflictvla.eval.rollouts.executors.in_process import InProcess
 from conflictvla.eval.rollouts.replay import OTHER_PROCESSORS_TOLERANCE, replay_rows
 from conflictvla.eval.scores.scores import score
 from conflictvla.eval.submissions.results import read_results

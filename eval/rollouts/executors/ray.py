@@ -14,7 +14,7 @@ from typing import Any
 from ....toolkit.errors import ConflictVLAError, InvalidInputError, MissingExtraError
 from ...policies.interface import Policy
 from ..jobs import Job, Outcome
-from .processes import CRASHES, batches_for, checked, lost, named, run_job_here
+from .base import CRASHES, batches_for, crashed_outcome, raise_failure, require_name, run_job_in_worker
 
 LOCAL = "local"
 """Address that starts a cluster of this machine's cores for the time of the run."""
@@ -49,14 +49,16 @@ class RayCluster:
         """
         import ray
 
-        spec = named(policy)
+        spec = require_name(policy)
         mine = not ray.is_initialized()
         if mine:
             _connect(ray, self._address)
         try:
             cpus = int(ray.cluster_resources().get("CPU", 1))
             for outcome in _stream(ray, spec, self._answer_limit_s, batches_for(jobs, cpus)):
-                yield checked(outcome, stop_on_failure=stop_on_failure)
+                if stop_on_failure:
+                    raise_failure(outcome)
+                yield outcome
         finally:
             if mine:
                 ray.shutdown()
@@ -104,7 +106,7 @@ def _stream(ray: Any, spec: str, answer_limit_s: float | None, batches: Sequence
             # The node or process is gone. What it had in hand counts as a crash of the first job left.
             crashes[jobs[0]] = crashes.get(jobs[0], 0) + 1
             if crashes[jobs[0]] >= CRASHES:
-                yield lost(spec, jobs.pop(0))
+                yield crashed_outcome(spec, jobs.pop(0))
             if jobs:
                 left[remote.remote(spec, answer_limit_s, tuple(jobs))] = jobs
             continue
@@ -115,7 +117,7 @@ def _stream(ray: Any, spec: str, answer_limit_s: float | None, batches: Sequence
 def _run_batch(spec: str, answer_limit_s: float | None, jobs: tuple[Job, ...]) -> Iterator[Outcome]:
     """Runs on a worker: the policy and the scenes stay warm there from batch to batch."""
     for job in jobs:
-        yield run_job_here(spec, answer_limit_s, job)
+        yield run_job_in_worker(spec, answer_limit_s, job)
 
 
 def _ours(error: Any) -> Exception:

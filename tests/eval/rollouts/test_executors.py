@@ -15,7 +15,10 @@ from pathlib import Path
 import pytest
 
 from conflictvla.builders.tasks_dataset.dataset import load_instances
-from conflictvla.eval.rollouts.executors.processes import Executor, InProcess, Processes, choose_executor
+from conflictvla.eval.rollouts.executors.base import Executor
+from conflictvla.eval.rollouts.executors.choose import choose_executor
+from conflictvla.eval.rollouts.executors.in_process import InProcess
+from conflictvla.eval.rollouts.executors.processes import Processes
 from conflictvla.eval.rollouts.jobs import Job, batches
 from conflictvla.eval.rollouts.run import FAILURES_FILE, Run, RunProgress, run_policy, with_references
 from conflictvla.toolkit.errors import InvalidInputError, PolicyError
@@ -124,7 +127,7 @@ def test_a_full_disk_stops_the_run_in_one_line_and_leaves_only_whole_shards(tmp_
     """Files larger than a limit cannot be written, as on a full disk."""
     script = (
         "import resource, sys; from pathlib import Path; from test_executors import _run, chosen_in;"
-        "from conflictvla.eval.rollouts.executors.processes import InProcess; chosen = chosen_in();"
+        "from conflictvla.eval.rollouts.executors.in_process import InProcess; chosen = chosen_in();"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (12_000, 12_000));"
         "_run('misbehaving:Drift', chosen, Path(sys.argv[1]), InProcess())"
     )
@@ -142,7 +145,7 @@ def test_a_run_killed_at_any_moment_goes_on_to_the_same_bytes(
     """Killed with SIGKILL again and again, each time a little later, until it gets through."""
     script = (
         "import sys; from pathlib import Path; from test_executors import _run, chosen_in;"
-        "from conflictvla.eval.rollouts.executors.processes import InProcess;"
+        "from conflictvla.eval.rollouts.executors.in_process import InProcess;"
         "_run('misbehaving:Drift', chosen_in(), Path(sys.argv[1]), InProcess())"
     )
     shards = tmp_path / ".drift" / "shards"

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from conflictvla.builders.tasks_dataset.dataset import load_instances
-from conflictvla.eval.rollouts.executors.processes import InProcess
+from conflictvla.eval.rollouts.executors.in_process import InProcess
 from conflictvla.eval.rollouts.replay import drawn, replay_rollouts
 from conflictvla.eval.rollouts.run import run_policy, with_references
 from conflictvla.toolkit.errors import DatasetError, InvalidInputError

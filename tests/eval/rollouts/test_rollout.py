@@ -17,7 +17,7 @@ from conflictvla.eval.policies.registry import load_policy
 from conflictvla.eval.policies.rotations import axis_angle
 from conflictvla.eval.policies.scripted.premises import premises_hold
 from conflictvla.eval.recordings.reading import read_rollouts
-from conflictvla.eval.rollouts.executors.processes import InProcess
+from conflictvla.eval.rollouts.executors.in_process import InProcess
 from conflictvla.eval.rollouts.jobs import Job
 from conflictvla.eval.rollouts.rollout import rollout_id, run_rollout
 from conflictvla.eval.rollouts.run import SHARDS, RunProgress, run_policy, with_references

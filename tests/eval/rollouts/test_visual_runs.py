@@ -16,7 +16,8 @@ from conflictvla.builders.rollouts.sim_states import read_sim_states
 from conflictvla.builders.tasks_dataset.dataset import load_instances
 from conflictvla.eval.recordings.reading import read_rollouts
 from conflictvla.eval.recordings.rollout_set import RolloutSet
-from conflictvla.eval.rollouts.executors.processes import InProcess, Processes
+from conflictvla.eval.rollouts.executors.in_process import InProcess
+from conflictvla.eval.rollouts.executors.processes import Processes
 from conflictvla.eval.rollouts.render import render_frames
 from conflictvla.eval.rollouts.replay import replay_rollouts
 from conflictvla.eval.rollouts.run import Run, RunProgress, run_policy, with_references

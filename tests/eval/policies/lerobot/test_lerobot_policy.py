@@ -21,7 +21,7 @@ from conflictvla.eval.policies.lerobot.checkpoints import find_checkpoint
 from conflictvla.eval.policies.lerobot.policy import LeRobotPolicy
 from conflictvla.eval.policies.registry import load_policy
 from conflictvla.eval.policies.spec import read_spec
-from conflictvla.eval.rollouts.executors.processes import InProcess
+from conflictvla.eval.rollouts.executors.in_process import InProcess
 from conflictvla.eval.rollouts.jobs import Job
 from conflictvla.eval.rollouts.rollout import rollout_id, run_rollout
 from conflictvla.eval.rollouts.run import run_policy

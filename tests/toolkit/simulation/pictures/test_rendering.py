@@ -16,7 +16,7 @@ import pytest
 
 from conflictvla.builders.tasks_dataset.dataset import load_instances
 from conflictvla.eval.policies.interface import Episode, Observation, PolicyInfo
-from conflictvla.eval.rollouts.executors.processes import InProcess
+from conflictvla.eval.rollouts.executors.in_process import InProcess
 from conflictvla.eval.rollouts.render import render_frames, render_rollouts
 from conflictvla.eval.rollouts.run import run_policy
 from conflictvla.toolkit.arrays import FloatArray
