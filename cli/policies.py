@@ -72,7 +72,7 @@ def serve_policy(
 
     The client must run this package's scenes: the server runs the same scene beside it, in step.
     """
-    from ..eval.policies.remote.twin import serve_agent
+    from ..eval.policies.twin import serve_agent
 
     server = serve_agent(policy, protocol, host=host, port=port)
     where = f"{protocol}://{host}:{server.port}"

@@ -15,7 +15,7 @@ from ...toolkit.records import Instance
 from ...toolkit.simulation.observing.targets import target_positions
 from ...toolkit.simulation.scene import Scene
 from ..policies.interface import ACTION_WIDTH, Episode, Observation, Policy
-from ..rollouts.rollout import observe
+from ..policies.observing import observe
 
 Change = Callable[[Observation], Observation]
 """Changes what a policy is shown."""

@@ -17,7 +17,7 @@ from ...toolkit.errors import InvalidInputError
 from ...toolkit.simulation.observing.scene_entities import GeomPairs, SceneEntities, Seen
 from ...toolkit.simulation.observing.targets import target_positions
 from ...toolkit.simulation.scene import Scene
-from ..policies.rotations import axis_angle
+from ..policies.observing import axis_angle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import json
 
 import numpy as np
 
 from ...builders.rollouts.episode_record import EpisodeRecord
 from ...builders.rollouts.schema import ROLLOUT_SCHEMA_VERSION, Rollout, rollout_name
-from ...toolkit.arrays import FloatArray, Image
+from ...toolkit.arrays import FloatArray
 from ...toolkit.errors import PolicyError
 from ...toolkit.probes.visual_settings import VisualSettings, visual_settings_json
 from ...toolkit.prompts import prompt_sha256, prompt_text
@@ -18,7 +17,7 @@ from ...toolkit.safety.blocks import print_cost
 from ...toolkit.simulation.pictures.appearance import scene_settings
 from ...toolkit.simulation.scene import Scene
 from ..policies.interface import ACTION_WIDTH, Episode, Observation, Policy, PolicyInfo
-from ..policies.rotations import axis_angle
+from ..policies.observing import observe
 from .costs import CostMeter, cost_spec
 from .jobs import Job
 from .recorder import Recorder
@@ -152,27 +151,6 @@ def _ask(policy: Policy, observation: Observation, where: str) -> FloatArray:
     if not np.isfinite(chunk).all():
         raise PolicyError(f"{at}: actions hold NaN or infinity; return finite numbers in [-1, 1]")
     return chunk
-
-
-def observe(scene: Scene, step: int, visual: VisualSettings | None = None) -> Observation:
-    """What the policy sees of the scene now; ``visual`` perturbs its pictures and nothing else."""
-    pos, quat, fingers = scene.grip_pos(), scene.grip_quat_wxyz(), scene.gripper_pos_m()
-    return Observation(
-        step=step,
-        eef_pos_m=pos,
-        eef_quat_wxyz=quat,
-        joint_pos_rad=scene.joint_pos_rad(),
-        gripper_pos_m=fingers,
-        state=np.concatenate([pos, axis_angle(quat), fingers]),
-        camera=functools.partial(_view, scene, visual, step),
-    )
-
-
-def _view(scene: Scene, visual: VisualSettings | None, step: int, camera: str, size: int) -> Image:
-    """Rendering is imported and set up only when a policy looks."""
-    from ...toolkit.simulation.pictures.rendering import camera_of
-
-    return camera_of(scene, size).image(camera, visual, step)
 
 
 def _said(error: Exception) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from conflictvla.builders.cases.cases import base_instance
 from conflictvla.eval.policies.interface import Episode, Policy
-from conflictvla.eval.rollouts.rollout import observe
+from conflictvla.eval.policies.observing import observe
 from conflictvla.toolkit.arrays import FloatArray
 from conflictvla.toolkit.records import BaseTask, Instance, Prompt
 from conflictvla.toolkit.simulation.observing.targets import goal_targets, target_positions

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 from ....toolkit.atomic_files import write_atomic
 from ....toolkit.errors import DatasetError
+from ..checkpoints import CONFIG_FILE
 from ..interface import ACTION_WIDTH
-from ..lerobot.checkpoints import CONFIG_FILE
 from .scene_vector import HAND, SceneNames
 from .words import PADDING, SPECIAL
 

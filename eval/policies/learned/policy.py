@@ -9,9 +9,9 @@ import numpy as np
 
 from ....toolkit.arrays import FloatArray
 from ....toolkit.errors import MissingExtraError, NotFoundError, choices
+from ..checkpoints import find_checkpoint
 from ..conventions import read_count
 from ..interface import Episode, Observation, PolicyInfo
-from ..lerobot.checkpoints import find_checkpoint
 from ..spec import PolicySpec, check_settings
 from .scene_vector import SceneVector
 from .words import Words

@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from ....toolkit.arrays import FloatArray
 from ....toolkit.errors import InvalidInputError, MissingExtraError, NotFoundError
+from ..checkpoints import Checkpoint, find_checkpoint
 from ..conventions import AGENTVIEW, SETTINGS, WRIST, Conventions, executable, picture, read_conventions, state_vector
 from ..interface import ACTION_WIDTH, Episode, Observation, PolicyInfo
 from ..spec import PolicySpec, check_settings
-from .checkpoints import Checkpoint, find_checkpoint
 
 OWN_SETTINGS = ("agentview", "device", "name", "stepwise", "wrist")
 """Settings beside the conventions: the two views' feature names, the torch device, a name for the rollouts, and

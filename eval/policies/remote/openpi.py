@@ -13,8 +13,8 @@ from ....toolkit.errors import PolicyError
 from ..conventions import AGENTVIEW, SETTINGS, WRIST, Conventions, executable, picture, read_conventions, state_vector
 from ..interface import Episode, Observation, PolicyInfo
 from ..spec import PolicySpec, check_settings
+from .clients import REMOTE_SETTINGS, action_chunk, open_link, server_info
 from .link import Link, LostConnectionError
-from .policy import REMOTE_SETTINGS, action_chunk, open_link, server_info
 from .wire import pack_openpi, unpack_openpi
 
 OPENPI = Conventions(image_size=224, replan_steps=5)

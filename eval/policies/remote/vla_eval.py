@@ -17,8 +17,8 @@ from ....toolkit.errors import InvalidInputError, PolicyError
 from ..conventions import AGENTVIEW, SETTINGS, WRIST, Conventions, executable, picture, read_conventions, state_vector
 from ..interface import Episode, Observation, PolicyInfo
 from ..spec import PolicySpec, check_settings
+from .clients import REMOTE_SETTINGS, action_chunk, open_link, server_info
 from .link import Link, LostConnectionError
-from .policy import REMOTE_SETTINGS, action_chunk, open_link, server_info
 from .wire import VLA_EVAL_PROTOCOL, Message, pack_vla_eval, unpack_vla_eval
 
 SERVER_WISHES = ("send_wrist_image", "send_state", "quat_no_antipodal")

@@ -18,7 +18,7 @@ from conflictvla.eval.policies.conventions import (
     shortest,
     turned,
 )
-from conflictvla.eval.policies.rotations import axis_angle
+from conflictvla.eval.policies.observing import axis_angle
 from conflictvla.eval.policies.spec import address, check_settings, read_spec
 from conflictvla.toolkit.errors import InvalidInputError, NotFoundError
 

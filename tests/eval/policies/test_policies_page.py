@@ -8,7 +8,7 @@ from conflictvla.eval.policies.conventions import CHOICES, SETTINGS
 from conflictvla.eval.policies.learned.policy import LANGUAGE
 from conflictvla.eval.policies.lerobot.policy import OWN_SETTINGS
 from conflictvla.eval.policies.presets import PRESETS
-from conflictvla.eval.policies.remote.policy import REMOTE_SETTINGS
+from conflictvla.eval.policies.remote.clients import REMOTE_SETTINGS
 from conflictvla.eval.preflight.checks import CHECKS
 
 from ...pages import PAGES

@@ -11,7 +11,7 @@ import pytest
 from conflictvla.eval.policies.conventions import SETTINGS, read_conventions
 from conflictvla.eval.policies.lerobot.policy import CONFIG_PREFIX, OWN_SETTINGS
 from conflictvla.eval.policies.presets import PRESETS, Preset, find_preset, with_preset
-from conflictvla.eval.policies.remote.policy import REMOTE_SETTINGS
+from conflictvla.eval.policies.remote.clients import REMOTE_SETTINGS
 from conflictvla.eval.policies.spec import address, check_settings, read_spec
 from conflictvla.toolkit.errors import InvalidInputError, NotFoundError
 from conflictvla.toolkit.records import SUITES

@@ -13,8 +13,8 @@ import pytest
 from conflictvla.builders.rollouts.shards import shard_path
 from conflictvla.builders.tasks_dataset.dataset import load_instances
 from conflictvla.eval.policies.interface import Episode, Observation, PolicyInfo
+from conflictvla.eval.policies.observing import axis_angle
 from conflictvla.eval.policies.registry import load_policy
-from conflictvla.eval.policies.rotations import axis_angle
 from conflictvla.eval.policies.scripted.premises import premises_hold
 from conflictvla.eval.recordings.reading import read_rollouts
 from conflictvla.eval.rollouts.executors.in_process import InProcess

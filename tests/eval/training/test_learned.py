@@ -16,8 +16,8 @@ import torch
 from conflictvla.eval.policies.interface import Episode, Policy
 from conflictvla.eval.policies.learned.network import load_config
 from conflictvla.eval.policies.learned.policy import PACKAGED
+from conflictvla.eval.policies.observing import observe
 from conflictvla.eval.policies.registry import load_policy
-from conflictvla.eval.rollouts.rollout import observe
 from conflictvla.eval.training.demonstrations import (
     Demonstrations,
     demonstrate,

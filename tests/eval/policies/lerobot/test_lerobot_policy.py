@@ -15,9 +15,9 @@ from lerobot.policies import get_policy_class, make_pre_post_processors
 
 from conflictvla.builders.rollouts.schema import Rollout
 from conflictvla.builders.tasks_dataset.dataset import load_instances
+from conflictvla.eval.policies.checkpoints import find_checkpoint
 from conflictvla.eval.policies.conventions import resized, turned
 from conflictvla.eval.policies.interface import Observation, Policy
-from conflictvla.eval.policies.lerobot.checkpoints import find_checkpoint
 from conflictvla.eval.policies.lerobot.policy import LeRobotPolicy
 from conflictvla.eval.policies.registry import load_policy
 from conflictvla.eval.policies.spec import read_spec

@@ -15,9 +15,9 @@ import pytest
 from conflictvla.builders.tasks_dataset.dataset import load_instances
 from conflictvla.eval.policies.conventions import turned
 from conflictvla.eval.policies.interface import Episode, Observation, Policy
+from conflictvla.eval.policies.observing import observe
 from conflictvla.eval.policies.registry import load_policy
 from conflictvla.eval.policies.remote.wire import pack_openpi, unpack_openpi
-from conflictvla.eval.rollouts.rollout import observe
 from conflictvla.toolkit.arrays import FloatArray
 from conflictvla.toolkit.errors import ConflictVLAError, InvalidInputError, NotFoundError, PolicyError
 from conflictvla.toolkit.libero.base_tasks import base_task

@@ -21,11 +21,12 @@ from vla_eval.types import Observation as VlaEvalObservation
 from conflictvla.builders.rollouts.schema import Rollout
 from conflictvla.builders.tasks_dataset.dataset import load_instances
 from conflictvla.eval.policies.interface import Policy
+from conflictvla.eval.policies.observing import observe
 from conflictvla.eval.policies.registry import load_policy
 from conflictvla.eval.policies.remote.serving import PolicyServer, ServedProtocol
-from conflictvla.eval.policies.remote.twin import Twin
+from conflictvla.eval.policies.twin import Twin
 from conflictvla.eval.rollouts.jobs import Job
-from conflictvla.eval.rollouts.rollout import observe, run_rollout
+from conflictvla.eval.rollouts.rollout import run_rollout
 from conflictvla.eval.rollouts.versions import installed_versions
 from conflictvla.toolkit.errors import InvalidInputError, PolicyError
 from conflictvla.toolkit.prompts import prompt_text

@@ -7,8 +7,8 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from ....toolkit.errors import InvalidInputError, NotFoundError
-from ..spec import safe_name
+from ...toolkit.errors import InvalidInputError, NotFoundError
+from .spec import safe_name
 
 CONFIG_FILE = "config.json"
 
