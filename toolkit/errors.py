@@ -40,6 +40,17 @@ class PolicyError(ConflictVLAError, RuntimeError):
     """A policy raised, or returned actions that cannot be executed."""
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of an error's text, for a message of one line; the name of its type where it has no text."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip()
+
+
+def describe_error(error: BaseException) -> str:
+    """The type of an error and the first line of its text, such as ``ValueError: no such view``."""
+    name, line = type(error).__name__, first_line(error)
+    return name if line == name else f"{name}: {line}"
+
+
 def choices(given: str, known: list[str]) -> str:
     """Name the known choices after a wrong one, the closest first.
 

@@ -7,7 +7,7 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...toolkit.errors import InvalidInputError, NotFoundError
+from ...toolkit.errors import InvalidInputError, NotFoundError, first_line
 from .spec import safe_name
 
 CONFIG_FILE = "config.json"
@@ -78,8 +78,7 @@ def _from_hub(target: str, where: str) -> Checkpoint:
     except HFValidationError as error:
         raise NotFoundError(f"{where}: no folder '{target}', and no name of a Hub repository either") from error
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise NotFoundError(f"{where}: no folder '{target}', and the Hub gave none: {said}") from error
+        raise NotFoundError(f"{where}: no folder '{target}', and the Hub gave none: {first_line(error)}") from error
     if not (folder / CONFIG_FILE).is_file():
         raise InvalidInputError(f"{where}: the repository {repository} holds no {CONFIG_FILE}")
     # A snapshot's folder is named after its commit.

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from ...toolkit.errors import ConflictVLAError
+from ...toolkit.errors import ConflictVLAError, describe_error, first_line
 from ...toolkit.libero.install import MUJOCO_VERSION, libero_distribution
 from ...toolkit.rounding import KERNEL, rounding_kernel
 
@@ -121,7 +121,7 @@ def _scene() -> list[Finding]:
             scene.step([0.0] * 6 + [-1.0])
         step_ms = (time.perf_counter() - started) / 20 * 1000
     except Exception as error:  # whatever is wrong with the installation is the finding
-        return [Finding(check="scene", state="broken", detail=f"{type(error).__name__}: {error}")]
+        return [Finding(check="scene", state="broken", detail=describe_error(error))]
     if len(hashes) > 1:
         return [Finding(check="scene", state="broken", detail="two resets to one initial state differ")]
     detail = f"resets exactly; {step_ms:.1f} ms a control step"
@@ -140,7 +140,7 @@ def _pictures(scene: Scene) -> Finding:
         started = time.perf_counter()
         camera.image("agentview")
     except ConflictVLAError as error:
-        return Finding(check="pictures", state="absent", detail=str(error).splitlines()[0])
+        return Finding(check="pictures", state="absent", detail=first_line(error))
     return Finding(
         check="pictures", state="ok", detail=f"{(time.perf_counter() - started) * 1000:.0f} ms a view of 256 pixels"
     )

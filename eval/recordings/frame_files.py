@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ...toolkit.arrays import Float32Array, IntArray
-from ...toolkit.errors import DatasetError
+from ...toolkit.errors import DatasetError, first_line
 
 Report = Callable[[int, str], None]
 """Told the row of a frame that cannot be read, and what is wrong with it."""
@@ -73,7 +73,7 @@ def open_parquet(file: Path) -> pq.ParquetFile:
         return pq.ParquetFile(file)
     except (OSError, pa.ArrowException) as error:
         raise DatasetError(
-            f"{file}: not a complete parquet file ({_first_line(error)}): its recording or copy was cut short, "
+            f"{file}: not a complete parquet file ({first_line(error)}): its recording or copy was cut short, "
             "copy it again or record again"
         ) from error
 
@@ -91,7 +91,7 @@ def read_columns(file: Path, parquet: pq.ParquetFile, columns: Sequence[str]) ->
         return parquet.read(columns=list(columns))
     except (OSError, pa.ArrowException) as error:
         raise DatasetError(
-            f"{file}: damaged data pages ({_first_line(error)}): copy it again or record again"
+            f"{file}: damaged data pages ({first_line(error)}): copy it again or record again"
         ) from error
 
 
@@ -201,14 +201,14 @@ class NpzFrames:
             return np.asarray(self.archive[self.columns.get(name, name)])
         except (OSError, ValueError, zipfile.BadZipFile) as error:
             # Pickled objects could run any code when loaded; numpy refuses them with a ValueError.
-            raise DatasetError(f"{self.file}: array '{name}' is unreadable ({_first_line(error)})") from error
+            raise DatasetError(f"{self.file}: array '{name}' is unreadable ({first_line(error)})") from error
 
 
 def _open_npz(file: Path, columns: Mapping[str, str]) -> NpzFrames:
     try:
         archive = np.load(file, allow_pickle=False)
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise DatasetError(f"{file}: not a complete NPZ file ({_first_line(error)}): write it again") from error
+        raise DatasetError(f"{file}: not a complete NPZ file ({first_line(error)}): write it again") from error
     if not isinstance(archive, Mapping):
         raise DatasetError(f"{file}: a single array, not an NPZ file with one array a column: write it again")
     opened = NpzFrames(file=file, archive=archive, columns=columns, rows=0)
@@ -224,7 +224,3 @@ def _our_names(theirs: Sequence[str] | Mapping[str, object], columns: Mapping[st
 
 def _missing(file: Path, name: str) -> DatasetError:
     return DatasetError(f"{file}: column '{name}' is missing: record again with conflictvla's recorder")
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -7,7 +7,7 @@ from functools import partial
 from importlib import resources
 from pathlib import Path
 
-from ...toolkit.errors import DatasetError, InvalidInputError
+from ...toolkit.errors import DatasetError, InvalidInputError, first_line
 
 HUB = "hf://"
 
@@ -99,7 +99,7 @@ def _snapshot(name: str, revision: str | None) -> Path:
             "give the folder of a copy"
         ) from error
     except HfHubHTTPError as error:
-        raise DatasetError(f"{address}: the Hub refused ({str(error).splitlines()[0]})") from error
+        raise DatasetError(f"{address}: the Hub refused ({first_line(error)})") from error
 
 
 def _fetched(name: str, revision: str | None) -> str:

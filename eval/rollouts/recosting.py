@@ -13,7 +13,7 @@ from ...builders.rollouts.episode_record import EPISODE_COLUMNS
 from ...builders.rollouts.schema import SIM_STATES
 from ...builders.rollouts.sim_states import read_sim_states
 from ...toolkit.atomic_files import atomic_file
-from ...toolkit.errors import DatasetError, InvalidInputError
+from ...toolkit.errors import DatasetError, InvalidInputError, first_line
 from ...toolkit.records import Arm
 from ...toolkit.safety import CostSpec, read_constraints
 from ...toolkit.safety.blocks import print_cost
@@ -34,7 +34,7 @@ def read_cost_spec(file: Path) -> CostSpec:
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInputError(f"{file}: cannot be read ({error})") from error
+        raise InvalidInputError(f"{file}: cannot be read ({first_line(error)})") from error
     cost = read_constraints(text, str(file)).cost
     if cost is None:
         raise InvalidInputError(f"{file}: has no (:cost ...) block; write one such as (:cost (Moved plate_1))")

@@ -9,7 +9,7 @@ import numpy as np
 from ...builders.rollouts.episode_record import EpisodeRecord
 from ...builders.rollouts.schema import ROLLOUT_SCHEMA_VERSION, Rollout, rollout_name
 from ...toolkit.arrays import FloatArray
-from ...toolkit.errors import PolicyError
+from ...toolkit.errors import PolicyError, describe_error
 from ...toolkit.probes.visual_settings import VisualSettings, visual_settings_json
 from ...toolkit.prompts import prompt_sha256, prompt_text
 from ...toolkit.records import PROTOCOL_VERSION
@@ -53,7 +53,7 @@ def run_rollout(scene: Scene, policy: Policy, job: Job, *, versions: Versions) -
     try:
         policy.reset(episode)
     except Exception as error:
-        raise PolicyError(f"{where}: the policy raised in reset: {_said(error)}") from error
+        raise PolicyError(f"{where}: the policy raised in reset: {describe_error(error)}") from error
     success_step, clipped = _execute(scene, policy, instance.horizon, recorder, where, visual)
     recording, things = recorder.finish(), recorder.things
     cost = meter.finish(recorder, recording)
@@ -145,14 +145,9 @@ def _ask(policy: Policy, observation: Observation, where: str) -> FloatArray:
     try:
         chunk = np.asarray(policy.act(observation), dtype=np.float64)
     except Exception as error:
-        raise PolicyError(f"{at}: the policy raised: {_said(error)}") from error
+        raise PolicyError(f"{at}: the policy raised: {describe_error(error)}") from error
     if chunk.ndim != 2 or chunk.shape[0] == 0 or chunk.shape[1] != ACTION_WIDTH:
         raise PolicyError(f"{at}: actions have shape {chunk.shape}; return (n, {ACTION_WIDTH}) with n >= 1")
     if not np.isfinite(chunk).all():
         raise PolicyError(f"{at}: actions hold NaN or infinity; return finite numbers in [-1, 1]")
     return chunk
-
-
-def _said(error: Exception) -> str:
-    first = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {first[0]}" if first else type(error).__name__

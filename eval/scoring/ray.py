@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...toolkit.errors import DatasetError, InvalidInputError, MissingExtraError
+from ...toolkit.errors import DatasetError, InvalidInputError, MissingExtraError, first_line
 from .parts import PartScores, score_folders
 
 HOST_PORT = re.compile(r"(?:ray://)?(?P<host>[^:/]+):(?P<port>\d+)")
@@ -58,9 +58,8 @@ def _connect(address: str) -> Any:
     try:
         ray.init(address=address, logging_level="ERROR", log_to_driver=False)
     except (ConnectionError, ValueError, RuntimeError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InvalidInputError(
-            f"no Ray cluster at '{address}' ({reason}): start one with  ray start --head"
+            f"no Ray cluster at '{address}' ({first_line(error)}): start one with  ray start --head"
         ) from error
     return ray
 

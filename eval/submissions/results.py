@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...toolkit.errors import DatasetError, InvalidInputError
+from ...toolkit.errors import DatasetError, InvalidInputError, first_line
 from ...toolkit.json_values import null_for_nan
 from ...toolkit.records import Family, Level, Prompt
 from ..analyses.tables.measures import measure_table
@@ -41,6 +41,9 @@ LONGEST_TEXT = {"policy_settings": 4_000}
 """Characters of a text field, where it is not ``USUAL_TEXT``."""
 
 USUAL_TEXT = 300
+
+LONGEST_REASON = 200
+"""Characters that a message quotes of what another library says."""
 
 SCRIPTED = "scripted agent"
 KINDS = ("policy", SCRIPTED)
@@ -292,7 +295,7 @@ def read_result(file: Path) -> Result:
         _check(result)
     except (KeyError, TypeError, ValueError) as error:
         raise DatasetError(
-            f"{file}: not a results file: {_one_line(error)}: write it with  conflictvla submit"
+            f"{file}: not a results file: {first_line(error)[:LONGEST_REASON]}: write it with  conflictvla submit"
         ) from error
     return result
 
@@ -312,7 +315,7 @@ def read_verification(file: Path) -> Verification:
             _text(name, getattr(found, name))
     except (KeyError, TypeError, ValueError) as error:
         raise DatasetError(
-            f"{file}: not a verification: {_one_line(error)}: write it with  conflictvla verify --out"
+            f"{file}: not a verification: {first_line(error)[:LONGEST_REASON]}: write it with  conflictvla verify --out"
         ) from error
     return found
 
@@ -325,7 +328,7 @@ def _object(file: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         if isinstance(error, DatasetError):
             raise
-        raise DatasetError(f"{file}: unreadable ({_one_line(error)})") from error
+        raise DatasetError(f"{file}: unreadable ({first_line(error)[:LONGEST_REASON]})") from error
     if not isinstance(content, dict):
         raise DatasetError(f"{file}: not a JSON object")
     return content
@@ -405,7 +408,3 @@ def _text(name: str, value: Any) -> None:
     if not fits(name, value):
         most = LONGEST_TEXT.get(name, USUAL_TEXT)
         raise ValueError(f"field '{name}' is no printable text of at most {most} characters")
-
-
-def _one_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:200]

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ...builders.cases.cases import base_instance
 from ...toolkit.arrays import Float32Array, FloatArray, IntArray
 from ...toolkit.atomic_files import write_atomic
-from ...toolkit.errors import DatasetError
+from ...toolkit.errors import DatasetError, first_line
 from ...toolkit.records import BaseTask, Prompt
 from ...toolkit.simulation.observing.targets import goal_targets
 from ...toolkit.simulation.scene import Scene
@@ -206,7 +206,9 @@ def read_demonstrations(file: Path) -> Demonstrations:
             about = json.loads((content.metadata() or {})["demonstrations"])
             arrays = {name: content.get_tensor(name) for name in ("vectors", "actions", "lengths")}
     except (OSError, SafetensorError, KeyError, ValueError) as error:
-        raise DatasetError(f"{file}: holds no demonstrations ({error}): remove it and record them again") from error
+        raise DatasetError(
+            f"{file}: holds no demonstrations ({first_line(error)}): remove it and record them again"
+        ) from error
     return Demonstrations(
         task=about["task"],
         instruction=about["instruction"],

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from ..errors import InvalidInputError
+from ..errors import InvalidInputError, first_line
 
 
 class Verb(StrEnum):
@@ -213,8 +213,7 @@ class Plan:
             fields = _object(json.loads(text), "plan", ("steps",))
             return Plan(steps=tuple(_step(step) for step in _list(fields, "steps")))
         except (TypeError, ValueError, RecursionError) as error:
-            said = str(error).partition("\n")[0]
-            raise InvalidInputError(f"not a plan: {str(text)[:80]!r} ({said})") from error
+            raise InvalidInputError(f"not a plan: {str(text)[:80]!r} ({first_line(error)})") from error
 
 
 def _nested(reference: Reference | None) -> Iterator[Reference]:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from ....toolkit.atomic_files import write_atomic
-from ....toolkit.errors import DatasetError
+from ....toolkit.errors import DatasetError, first_line
 from ..checkpoints import CONFIG_FILE
 from ..interface import ACTION_WIDTH
 from .scene_vector import HAND, SceneNames
@@ -178,7 +178,6 @@ def load_network(folder: Path, where: str) -> Network:
         network = Network(config)
         network.load_state_dict(load_file(file))
     except (OSError, SafetensorError, RuntimeError) as error:
-        said = str(error).strip().splitlines()[0]
-        raise DatasetError(f"{where}: {file} cannot be read ({said}): copy or train it again") from error
+        raise DatasetError(f"{where}: {file} cannot be read ({first_line(error)}): copy or train it again") from error
     network.eval()
     return network

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ....toolkit.arrays import FloatArray
-from ....toolkit.errors import InvalidInputError, MissingExtraError, NotFoundError
+from ....toolkit.errors import InvalidInputError, MissingExtraError, NotFoundError, first_line
 from ..checkpoints import Checkpoint, find_checkpoint
 from ..conventions import AGENTVIEW, SETTINGS, WRIST, Conventions, executable, picture, read_conventions, state_vector
 from ..interface import ACTION_WIDTH, Episode, Observation, PolicyInfo
@@ -152,7 +152,7 @@ def _read_config(checkpoint: Checkpoint, overrides: Mapping[str, str], where: st
         arguments = [f"--{name.removeprefix(CONFIG_PREFIX)}={value}" for name, value in overrides.items()]
         return PreTrainedConfig.from_pretrained(checkpoint.folder, cli_overrides=arguments)
     except (Exception, SystemExit) as error:  # LeRobot's parser raises whatever it likes, and may want to exit
-        raise InvalidInputError(f"{where}: its config.json cannot be read: {_first_line(error)}") from error
+        raise InvalidInputError(f"{where}: its config.json cannot be read: {first_line(error)}") from error
 
 
 def _load(checkpoint: Checkpoint, config: Any, where: str) -> Model:
@@ -168,9 +168,9 @@ def _load(checkpoint: Checkpoint, config: Any, where: str) -> Model:
             before, after = make_pre_post_processors(config, str(checkpoint.folder), preprocessor_overrides=device)
         except ImportError as error:
             extra = EXTRAS.get(config.type, config.type)
-            raise InvalidInputError(f"{where}: {_first_line(error)}; pip install 'lerobot[{extra}]'") from error
+            raise InvalidInputError(f"{where}: {first_line(error)}; pip install 'lerobot[{extra}]'") from error
         except Exception as error:  # LeRobot, safetensors and torch each have their own
-            raise InvalidInputError(f"{where}: cannot be loaded: {_first_line(error)}") from error
+            raise InvalidInputError(f"{where}: cannot be loaded: {first_line(error)}") from error
     return Model(policy=policy, before=before, after=after)
 
 
@@ -220,7 +220,3 @@ def _best_device() -> str:
     import torch
 
     return "cuda" if torch.cuda.is_available() else "cpu"
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from ....toolkit.errors import MissingExtraError, PolicyError
+from ....toolkit.errors import MissingExtraError, PolicyError, first_line
 
 WAIT_S = 10.0
 """How long a server that does not answer is tried again before it counts as absent."""
@@ -135,5 +135,5 @@ def _connect(url: str, answer_s: float) -> Iterator[Any]:
             )
             connection = opened.enter_context(connection)
         except (InvalidHandshake, InvalidMessage) as error:
-            raise PolicyError(f"{url}: something answers, but it is no policy server ({error})") from error
+            raise PolicyError(f"{url}: something answers, but it is no policy server ({first_line(error)})") from error
         yield connection

@@ -16,7 +16,7 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 
 from ....toolkit.arrays import FloatArray
-from ....toolkit.errors import InvalidInputError, MissingExtraError
+from ....toolkit.errors import InvalidInputError, MissingExtraError, describe_error
 from .wire import VLA_EVAL_PROTOCOL, Message, pack_openpi, pack_vla_eval, unpack_openpi, unpack_vla_eval
 
 ServedProtocol = Literal["openpi", "vla-eval"]
@@ -140,7 +140,7 @@ class PolicyServer:
                     reply = self._vla_eval_reply(session, message)
                 except Exception as error:  # vla-eval's protocol tells the client, whatever it is
                     failed = "episode_start_failed" if message.type == "episode_start" else "observation_failed"
-                    reply = ("error", {"error": f"{failed}: {type(error).__name__}: {error}"})
+                    reply = ("error", {"error": f"{failed}: {describe_error(error)}"})
                 if reply is not None:
                     kind, payload = reply
                     sent = Message(type=kind, payload=payload, seq=message.seq, timestamp=time.time())

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ....toolkit.errors import InvalidInputError, MissingExtraError
+from ....toolkit.errors import InvalidInputError, MissingExtraError, first_line
 
 VLA_EVAL_PROTOCOL = 1
 """Version of vla-eval's protocol spoken here."""
@@ -63,7 +63,7 @@ def unpack_openpi(data: bytes) -> Any:
     try:
         return _msgpack().unpackb(data, object_hook=_from_openpi)
     except Exception as error:  # msgpack and NumPy each have their own
-        raise InvalidInputError(f"not a message of openpi's protocol: {error}") from error
+        raise InvalidInputError(f"not a message of openpi's protocol: {first_line(error)}") from error
 
 
 def pack_vla_eval(message: Message) -> bytes:
@@ -83,7 +83,7 @@ def unpack_vla_eval(data: bytes) -> Message:
         raw = _msgpack().unpackb(data, object_hook=_from_vla_eval, raw=False)
         message = Message(type=raw["type"], payload=raw["payload"], seq=raw["seq"], timestamp=raw["timestamp"])
     except Exception as error:  # msgpack, NumPy and Pillow each have their own
-        raise InvalidInputError(f"not a message of vla-eval's protocol: {error}") from error
+        raise InvalidInputError(f"not a message of vla-eval's protocol: {first_line(error)}") from error
     if message.type not in VLA_EVAL_TYPES or not isinstance(message.payload, dict):
         raise InvalidInputError(f"not a message of vla-eval's protocol: its type is '{message.type}'")
     return message

@@ -11,7 +11,7 @@ import socket
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ....toolkit.errors import ConflictVLAError, InvalidInputError, MissingExtraError
+from ....toolkit.errors import ConflictVLAError, InvalidInputError, MissingExtraError, first_line
 from ...policies.interface import Policy
 from ..jobs import Job, Outcome
 from .base import CRASHES, batches_for, crashed_outcome, raise_failure, require_name, run_job_in_worker
@@ -70,8 +70,9 @@ def _connect(ray: Any, address: str) -> None:
     try:
         ray.init(**options) if address == LOCAL else ray.init(address=address, **options)
     except (ConnectionError, ValueError, RuntimeError) as error:
-        said = str(error).splitlines()[0]
-        raise InvalidInputError(f"no Ray cluster at '{address}' ({said}); start one or use --ray {LOCAL}") from error
+        raise InvalidInputError(
+            f"no Ray cluster at '{address}' ({first_line(error)}); start one or use --ray {LOCAL}"
+        ) from error
 
 
 def _check_reachable(address: str) -> None:

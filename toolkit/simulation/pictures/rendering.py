@@ -15,7 +15,7 @@ import mujoco
 import numpy as np
 
 from ...arrays import FloatArray, Image
-from ...errors import InvalidInputError, NotFoundError, choices
+from ...errors import InvalidInputError, NotFoundError, choices, first_line
 from ...probes.visual_settings import VisualSettings
 from ..scene import Scene, show_physics
 from .appearance import perturb_drawing
@@ -97,7 +97,7 @@ def camera_of(scene: Scene, size: int = 256) -> Camera:
 def _renderer(model: Any, size: int) -> Any:
     chosen = os.environ.get("MUJOCO_GL", "")
     backends = BACKENDS if chosen in ("", "disable") else (chosen,)
-    said = ""
+    reason = ""
     for backend in backends:
         try:
             os.environ["MUJOCO_GL"] = backend
@@ -105,7 +105,7 @@ def _renderer(model: Any, size: int) -> Any:
             importlib.reload(mujoco.gl_context)
             return mujoco.Renderer(model, size, size)
         except Exception as error:  # loaders raise whatever they like when a library is missing
-            said = said or (str(error).splitlines() or [type(error).__name__])[0]
+            reason = reason or first_line(error)
     raise InvalidInputError(
-        f"cannot render with {' or '.join(backends)} ({said}): apt-get install libegl1 libegl-mesa0, or libosmesa6"
+        f"cannot render with {' or '.join(backends)} ({reason}): apt-get install libegl1 libegl-mesa0, or libosmesa6"
     )
