@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .toolkit.rounding import pin_rounding
 
 if TYPE_CHECKING:
-    from .builders.tasks_dataset.dataset import load_instances, load_tasks
+    from .builders.tasks_dataset.reading import load_instances, load_tasks
     from .eval.evaluate import evaluate
     from .eval.recordings.sources import packaged_rollouts
     from .eval.scores.scores import Scores, score
@@ -25,8 +25,8 @@ _HOMES = {
     "ConflictVLAError": ".toolkit.errors",
     "Scores": ".eval.scores.scores",
     "evaluate": ".eval.evaluate",
-    "load_instances": ".builders.tasks_dataset.dataset",
-    "load_tasks": ".builders.tasks_dataset.dataset",
+    "load_instances": ".builders.tasks_dataset.reading",
+    "load_tasks": ".builders.tasks_dataset.reading",
     "packaged_rollouts": ".eval.recordings.sources",
     "score": ".eval.scores.scores",
 }

@@ -114,7 +114,7 @@ def run(
 
     Exit code 1 where --keep-going left rollouts out; they are listed in OUT/rollouts/<policy>.failures.jsonl.
     """
-    from ..builders.tasks_dataset.dataset import load_instances
+    from ..builders.tasks_dataset.reading import load_instances
     from ..eval.rollouts.executors.choose import choose_executor
     from ..eval.rollouts.run import run_policy, with_references
     from ..eval.selection import (

@@ -82,14 +82,14 @@ def verify(
 
     Needs no policy and no GPU. Exit code 1 where something is wrong.
     """
-    from ..builders.tasks_dataset.dataset import load_all_wordings
+    from ..builders.tasks_dataset.reading import load_all_instances
     from ..eval.rollouts.run import with_references
     from ..eval.selection import select_conflicts
     from ..eval.submissions.results import read_result
     from ..eval.submissions.submit import open_source
     from ..eval.submissions.verify import verification_of, verify_submission
 
-    everything = load_all_wordings(tasks)
+    everything = load_all_instances(tasks)
     wanted = None
     if cases is not None:
         wanted = with_references(select_conflicts(everything, cases, tuple(Prompt)), everything)
@@ -142,11 +142,11 @@ def submit(
 
     Exit code 1 where a check objects; nothing is sent then.
     """
-    from ..builders.tasks_dataset.dataset import load_all_wordings
+    from ..builders.tasks_dataset.reading import load_all_instances
     from ..eval.submissions.results import SCRIPTED
     from ..eval.submissions.submit import check_submission, open_pull_request, open_source, review_page
 
-    checked = check_submission(open_source(dataset), load_all_wordings(tasks), kind=SCRIPTED if scripted else "policy")
+    checked = check_submission(open_source(dataset), load_all_instances(tasks), kind=SCRIPTED if scripted else "policy")
     typer.echo(review_page(checked))
     if out is not None:
         write_atomic(out, checked.result.to_json())
@@ -193,7 +193,7 @@ def rollouts_build(
     workers: Annotated[int, typer.Option(help="Processes on this machine; the result does not depend on it.")] = 1,
 ) -> None:
     """Record the scripted agents over the cases, each once under P0 with its reference; run again to continue."""
-    from ..builders.tasks_dataset.dataset import load_instances
+    from ..builders.tasks_dataset.reading import load_instances
     from ..eval.release import build_rollouts, plan_rollouts, render_some, verify_rollouts
     from ..eval.rollouts.executors.choose import choose_executor
 

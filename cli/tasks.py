@@ -52,7 +52,7 @@ def tasks_list(
     as_json: JsonOption = False,
 ) -> None:
     """List the conflict cases."""
-    from ..builders.tasks_dataset.dataset import load_instances
+    from ..builders.tasks_dataset.reading import load_instances
 
     found = [
         instance
@@ -80,10 +80,10 @@ def tasks_show(
     tasks: TasksOption = None,
 ) -> None:
     """Show one case: its instruction, in other words too, what it presupposes, and the evidence against it."""
-    from ..builders.tasks_dataset.dataset import load_all_wordings
+    from ..builders.tasks_dataset.reading import load_all_instances
     from ..eval.selection import find_case
 
-    everything = load_all_wordings(tasks)
+    everything = load_all_instances(tasks)
     case = find_case(everything, case_id)
     probes = [i for i in everything if (i.case_id, i.prompt) == (case.case_id, case.prompt)][1:]
     OUT.print(f"[bold]{escape(case.instruction)}[/]", highlight=False, soft_wrap=True)
@@ -137,7 +137,9 @@ def tasks_build(
     """
     from ..builders.cases.cases import judge_candidates
     from ..builders.cases.selection import RELEASE_CASES, select_cases
-    from ..builders.tasks_dataset.dataset import check_writable, count_rows, write_tasks
+    from ..builders.release_folder import check_writable
+    from ..builders.tasks_dataset.card import count_rows
+    from ..builders.tasks_dataset.writing import write_tasks
     from ..toolkit.libero.base_tasks import base_tasks
 
     check_writable(out)
@@ -181,7 +183,7 @@ def tasks_build(
 def _build_probes(out: Path, levels: str, tasks: Path | None) -> None:
     from ..builders.probes.dataset import level_counts, write_probes
     from ..builders.probes.instances import measured_facts, probe_instances
-    from ..builders.tasks_dataset.dataset import load_instances
+    from ..builders.tasks_dataset.reading import load_instances
     from ..eval.selection import parse_language_probes
 
     wanted = parse_language_probes(levels, "--probes")
@@ -208,7 +210,7 @@ def tasks_review(
     """Review cases: write a sheet with scene, instruction and evidence, or read its verdicts back."""
     from ..builders.review.ledger import add_verdicts, parse_entries, reviewed_content
     from ..builders.review.sheet import review_sheet, scene_picture_if_any
-    from ..builders.tasks_dataset.dataset import load_instances
+    from ..builders.tasks_dataset.reading import load_instances
 
     if (out is None) == (read is None):
         raise InvalidInputError("give either --out for a sheet or --read for its verdicts")
@@ -237,9 +239,9 @@ def tasks_check(
 ) -> None:
     """Judge every released case again in the simulator. Exit code 1 where one no longer holds."""
     from ..builders.cases.check import check_release
-    from ..builders.tasks_dataset.dataset import load_all_wordings
+    from ..builders.tasks_dataset.reading import load_all_instances
 
-    instances = load_all_wordings(tasks)
+    instances = load_all_instances(tasks)
     base_task_count = len({(instance.suite, instance.base_task) for instance in instances})
     with progress_bar("base tasks", base_task_count) as advance:
         problems = check_release(instances, init_states, advance)

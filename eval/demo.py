@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..builders.tasks_dataset.dataset import load_instances
+from ..builders.tasks_dataset.reading import load_instances
 from ..toolkit.errors import InvalidInputError
 from ..toolkit.records import Arm, Family, Instance, Level, Prompt
 from ..toolkit.simulation.scene_pool import ScenePool

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ..builders.tasks_dataset.dataset import load_instances
+from ..builders.tasks_dataset.reading import load_instances
 from ..toolkit.records import Arm, Instance, Prompt, VisualProbe
 from .policies.interface import Policy
 from .rollouts.executors.base import Executor

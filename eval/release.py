@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from ..builders.rollouts.schema import SIM_STATES
-from ..builders.tasks_dataset.dataset import load_instances
+from ..builders.tasks_dataset.reading import load_instances
 from ..toolkit.atomic_files import atomic_file, write_atomic
 from ..toolkit.errors import InvalidInputError, NotFoundError, choices
 from ..toolkit.libero.base_tasks import base_task

@@ -19,7 +19,7 @@ BASE_MODULES = (
     "conflictvla.toolkit.facts",
     "conflictvla.toolkit.language.vocabulary",
     "conflictvla.builders.rollouts.schema",
-    "conflictvla.builders.tasks_dataset.dataset",
+    "conflictvla.builders.tasks_dataset.reading",
     "conflictvla.eval.scores.scores",
     "conflictvla.eval.scores.score_tables",
     "conflictvla.cli.app",

@@ -8,22 +8,17 @@ from collections import Counter
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 from ...toolkit.errors import DatasetError
 from ...toolkit.language.lexicon import LEXICON_VERSION
-from ...toolkit.records import SUITES, Arm, LanguageProbe, Prompt
+from ...toolkit.probes.substitution import Substitution
+from ...toolkit.records import Arm, LanguageProbe, Prompt
+from ..record_fields import field_values
+from ..release_folder import new_release
 from ..review.ledger import UNREVIEWED
-from ..tasks_dataset.dataset import (
-    CONFIGS,
-    PROBES,
-    SPLIT,
-    features_of,
-    instance_row,
-    new_release,
-    packaged_tasks,
-    write_parquet,
-)
+from ..tasks_dataset.columns import CONFIGS, PROBES, SPLIT, ProbeRow, SubstitutionRow
+from ..tasks_dataset.reading import packaged_tasks
+from ..tasks_dataset.writing import instance_row, write_config
 from .instances import LEVELS, PROBES_VERSION, ProbeInstance
 
 CONFIG_BLOCK = f"""- config_name: {PROBES}
@@ -38,7 +33,7 @@ SECTION = re.compile(rf"\n## Language probes\n.*?(?={BEFORE}\n)", re.DOTALL)
 
 
 def write_probes(probes: Sequence[ProbeInstance], release: Path | None, out: Path) -> None:
-    """Write a release with its probes to a new folder, all or nothing.
+    """Write a release with its probes to a new folder, complete or not at all.
 
     Args:
         probes: The instances under probes.
@@ -51,32 +46,32 @@ def write_probes(probes: Sequence[ProbeInstance], release: Path | None, out: Pat
     """
     source = release or packaged_tasks()
     card = card_with_probes(_read_card(source / "README.md"), probes)
-    others = sorted({probe.instance.suite for probe in probes} - set(SUITES))
     with new_release(out) as aside:
         for config in CONFIGS:
             shutil.copytree(source / config, aside / config)
-        rows = [_probe_row(probe) for probe in probes]
-        write_parquet(rows, features_of(PROBES, [*SUITES, *others]), aside / PROBES / f"{SPLIT}.parquet")
+        write_config(PROBES, [_probe_row(probe) for probe in probes], aside)
         (aside / "README.md").write_text(card, encoding="utf-8")
 
 
-def _probe_row(probe: ProbeInstance) -> dict[str, Any]:
+def _probe_row(probe: ProbeInstance) -> ProbeRow:
     """The review of a case was of its own words: nobody has read it in these."""
-    return instance_row(probe.instance, UNREVIEWED) | {
-        "language_probe": probe.instance.language_probe,
-        "substitutions": [
-            {
-                "slot": one.slot.role,
-                "word": one.slot.word,
-                "substitute": one.substitute.say,
-                "relation": str(one.substitute.relation),
-                "synset": one.substitute.sense,
-                "substitute_synset": one.substitute.synset,
-            }
-            for one in probe.substitutions
-        ],
-        "lexicon_version": LEXICON_VERSION,
-    }
+    return ProbeRow(
+        **field_values(instance_row(probe.instance, UNREVIEWED)),
+        substitutions=tuple(_substitution_row(one) for one in probe.substitutions),
+        lexicon_version=LEXICON_VERSION,
+    )
+
+
+def _substitution_row(substitution: Substitution) -> SubstitutionRow:
+    slot, substitute = substitution.slot, substitution.substitute
+    return SubstitutionRow(
+        slot=slot.role,
+        word=slot.word,
+        substitute=substitute.say,
+        relation=str(substitute.relation),
+        synset=substitute.sense,
+        substitute_synset=substitute.synset,
+    )
 
 
 def _read_card(file: Path) -> str:

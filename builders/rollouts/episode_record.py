@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, get_args, get_origin
 
 import pyarrow as pa
 
 from ...toolkit.records import Arm, Family, LanguageProbe, Level, Prompt, VisualProbe
+from ..record_fields import field_hints, row_reader, without_none
 
 Int32 = Annotated[int, pa.int32()]
 Int64 = Annotated[int, pa.int64()]
@@ -98,10 +96,7 @@ class EpisodeRecord:
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> EpisodeRecord:
         """The record of a row with ``EPISODE_COLUMNS``, as Arrow or JSON gives it; other columns are left out."""
-        fields: dict[str, Any] = {}
-        for name, convert in _FROM_ROW.items():
-            fields[name] = None if row[name] is None else convert(row[name])
-        return cls(**fields)
+        return _read_row(row)
 
 
 def episodes_table(episodes: Sequence[EpisodeRecord]) -> pa.Table:
@@ -110,14 +105,8 @@ def episodes_table(episodes: Sequence[EpisodeRecord]) -> pa.Table:
     return pa.table(columns, schema=pa.schema(list(EPISODE_COLUMNS.items())))
 
 
-def _without_none(hint: Any) -> Any:
-    if get_origin(hint) in (Union, UnionType):
-        (hint,) = (kind for kind in get_args(hint) if kind is not type(None))
-    return hint
-
-
 def _arrow_type(hint: Any) -> pa.DataType:
-    kind = _without_none(hint)
+    kind = without_none(hint)
     if get_origin(kind) is Annotated:
         return get_args(kind)[1]
     if get_origin(kind) is tuple:
@@ -127,22 +116,9 @@ def _arrow_type(hint: Any) -> pa.DataType:
     return {bool: pa.bool_(), float: pa.float64()}[kind]
 
 
-def _from_row(hint: Any) -> Any:
-    """What turns a row's value into the field's type."""
-    kind = _without_none(hint)
-    if get_origin(kind) is Annotated:
-        kind = get_args(kind)[0]
-    if get_origin(kind) is tuple:
-        return tuple
-    return kind if issubclass(kind, StrEnum) else lambda value: value
+_read_row = row_reader(EpisodeRecord)
 
-
-_HINTS = get_type_hints(EpisodeRecord, include_extras=True)
-_FROM_ROW = {name: _from_row(hint) for name, hint in _HINTS.items()}
-
-EPISODE_COLUMNS: dict[str, pa.DataType] = {
-    field.name: _arrow_type(_HINTS[field.name]) for field in dataclasses.fields(EpisodeRecord)
-}
+EPISODE_COLUMNS: dict[str, pa.DataType] = {name: _arrow_type(hint) for name, hint in field_hints(EpisodeRecord).items()}
 """Columns added to LeRobot's ``meta/episodes``, one for each field of ``EpisodeRecord``, in its order."""
 
 VERSION_FIELDS = (

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...builders.tasks_dataset.dataset import load_instances
+from ...builders.tasks_dataset.reading import load_instances
 from ...toolkit.arrays import FloatArray
 from ...toolkit.errors import InvalidInputError, NotFoundError, choices
 from ...toolkit.prompts import prompt_text

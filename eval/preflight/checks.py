@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from ...builders.tasks_dataset.dataset import load_instances
+from ...builders.tasks_dataset.reading import load_instances
 from ...toolkit.arrays import FloatArray, Image
 from ...toolkit.errors import InvalidInputError, NotFoundError, PolicyError
 from ...toolkit.libero.base_tasks import base_task, base_tasks

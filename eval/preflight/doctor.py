@@ -70,7 +70,7 @@ def _packages() -> list[Finding]:
 
 
 def _tasks() -> Finding:
-    from ...builders.tasks_dataset.dataset import load_tasks
+    from ...builders.tasks_dataset.reading import load_tasks
 
     started = time.perf_counter()
     try:

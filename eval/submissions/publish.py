@@ -10,7 +10,8 @@ from pathlib import Path
 
 from ...builders.hub_release import Release, plan_release
 from ...builders.rollouts.schema import ADDED_FEATURES, FRAME_FEATURES
-from ...builders.tasks_dataset.dataset import CONFIGS, PROBES, has_probes, load_tasks
+from ...builders.tasks_dataset.columns import CONFIGS, PROBES
+from ...builders.tasks_dataset.reading import has_probes, load_tasks
 from ...toolkit.errors import DatasetError, InvalidInputError
 from ..recordings.reading import read_rollouts
 from ..recordings.video_files import RENDERED

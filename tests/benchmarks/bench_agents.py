@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conflictvla.builders.tasks_dataset.dataset import load_instances
+from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.policies.scripted.agents import AGENTS
 from conflictvla.eval.recordings.reading import read_rollouts
 from conflictvla.eval.rollouts.run import run_policy, with_references

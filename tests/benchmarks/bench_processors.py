@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conflictvla.builders.tasks_dataset.dataset import load_instances
+from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.rollouts.replay import OTHER_PROCESSORS_TOLERANCE
 from conflictvla.eval.rollouts.run import run_policy, with_references
 from conflictvla.eval.selection import select_conflicts

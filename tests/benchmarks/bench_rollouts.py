@@ -10,7 +10,7 @@ import pytest
 
 from conflictvla.builders.rollouts.lerobot_dataset import write_lerobot_dataset
 from conflictvla.builders.rollouts.shards import write_shard
-from conflictvla.builders.tasks_dataset.dataset import load_instances
+from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.policies.interface import Episode, Observation, PolicyInfo
 from conflictvla.eval.rollouts.jobs import Job
 from conflictvla.eval.rollouts.rollout import run_rollout

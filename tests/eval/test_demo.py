@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from conflictvla.builders.rollouts.schema import OBJECT_SLOTS
-from conflictvla.builders.tasks_dataset.dataset import load_instances
+from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.analyses.tables.behaviour_by_task import METRIC_NAMES
 from conflictvla.eval.demo import REPORT_FILE, ROLLOUTS, SCORES_FILE, Demo, demo_cases, run_demo
 from conflictvla.eval.policies.registry import SCRIPTED

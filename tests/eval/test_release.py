@@ -11,7 +11,7 @@ import pytest
 
 import conflictvla
 from conflictvla.builders.rollouts.schema import FRAME_FEATURES, SIM_STATES
-from conflictvla.builders.tasks_dataset.dataset import load_instances
+from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.policies.registry import SCRIPTED
 from conflictvla.eval.recordings.reading import read_rollouts
 from conflictvla.eval.release import Plan, build_rollouts, pack, plan_rollouts, render_some, verify_rollouts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conflictvla.builders.tasks_dataset.dataset import load_instances
+from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.selection import find_case, parse_numbers, parse_prompts, select_conflicts
 from conflictvla.toolkit.errors import InvalidInputError, NotFoundError
 from conflictvla.toolkit.records import Arm, Family, Level, Prompt

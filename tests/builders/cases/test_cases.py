@@ -19,7 +19,7 @@ from conflictvla.builders.cases.cases import (
     task_candidates,
 )
 from conflictvla.builders.cases.selection import select_cases
-from conflictvla.builders.tasks_dataset.dataset import load_instances
+from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.toolkit.errors import InvalidInputError
 from conflictvla.toolkit.language.plan import Plan
 from conflictvla.toolkit.libero.base_tasks import base_tasks

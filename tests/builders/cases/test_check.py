@@ -10,7 +10,7 @@ import pytest
 
 from conflictvla.builders.cases.cases import content_hash
 from conflictvla.builders.cases.check import check_release, judge
-from conflictvla.builders.tasks_dataset.dataset import load_instances
+from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.toolkit.records import Arm, Family, Instance, Level, Prompt
 
 from ...toolkit.goal_scene import measured_facts

@@ -13,7 +13,8 @@ from datasets import ClassLabel, load_dataset
 
 from conflictvla.builders.cases.check import judge
 from conflictvla.builders.probes.instances import PROBES_VERSION, probe_instances
-from conflictvla.builders.tasks_dataset.dataset import CONFIGS, has_probes, load_instances, load_tasks, packaged_tasks
+from conflictvla.builders.tasks_dataset.columns import CONFIGS
+from conflictvla.builders.tasks_dataset.reading import has_probes, load_instances, load_tasks, packaged_tasks
 from conflictvla.eval.scores.scores import score
 from conflictvla.toolkit.errors import DatasetError, InvalidInputError
 from conflictvla.toolkit.records import Arm, Instance, LanguageProbe, Prompt

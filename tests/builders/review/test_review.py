@@ -22,7 +22,7 @@ from conflictvla.builders.review.ledger import (
     standing_verdicts,
 )
 from conflictvla.builders.review.sheet import PICTURE_PIXELS, review_sheet
-from conflictvla.builders.tasks_dataset.dataset import load_instances, load_tasks
+from conflictvla.builders.tasks_dataset.reading import load_instances, load_tasks
 from conflictvla.toolkit.errors import DatasetError, InvalidInputError
 from conflictvla.toolkit.records import Arm, Prompt
 

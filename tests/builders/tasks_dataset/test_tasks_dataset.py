@@ -15,14 +15,10 @@ import pytest
 from datasets import ClassLabel, Features, Value, load_dataset
 
 from conflictvla.builders.cases.cases import Candidate, Case, content_hash
-from conflictvla.builders.tasks_dataset.dataset import (
-    CONFIGS,
-    check_writable,
-    load_instances,
-    load_tasks,
-    packaged_tasks,
-    write_tasks,
-)
+from conflictvla.builders.release_folder import check_writable
+from conflictvla.builders.tasks_dataset.columns import CONFIGS
+from conflictvla.builders.tasks_dataset.reading import load_instances, load_tasks, packaged_tasks
+from conflictvla.builders.tasks_dataset.writing import write_tasks
 from conflictvla.toolkit.errors import DatasetError, InvalidInputError, NotFoundError
 from conflictvla.toolkit.language.plan import Plan
 from conflictvla.toolkit.libero.base_tasks import base_task

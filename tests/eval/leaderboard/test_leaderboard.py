@@ -16,7 +16,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from conflictvla.builders.tasks_dataset.dataset import load_instances
+from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.leaderboard.app import Board, serve
 from conflictvla.eval.leaderboard.board import Filters, policy_page, table_page
 from conflictvla.eval.policies.registry import SCRIPTED

@@ -16,7 +16,7 @@ import pytest
 from conflictvla.builders.rollouts.episode_record import EpisodeRecord
 from conflictvla.builders.rollouts.schema import Rollout
 from conflictvla.builders.rollouts.sim_states import SimStateWriter
-from conflictvla.builders.tasks_dataset.dataset import load_instances
+from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.policies.scripted.agents import Persist, Redirect, Refuse
 from conflictvla.eval.recordings.reading import read_rollouts
 from conflictvla.eval.rollouts.costs import cost_differences, cost_of_actions, cost_of_states, cost_spec, needs_actions

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from conflictvla.builders.tasks_dataset.dataset import load_instances
+from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.rollouts.executors.base import Executor
 from conflictvla.eval.rollouts.executors.choose import choose_executor
 from conflictvla.eval.rollouts.executors.in_process import InProcess

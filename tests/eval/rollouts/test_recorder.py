@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from conflictvla.builders.rollouts.schema import OBJECT_SLOTS, Rollout
-from conflictvla.builders.tasks_dataset.dataset import load_instances
+from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.policies.scripted.agents import Persist
 from conflictvla.eval.rollouts.jobs import Job
 from conflictvla.eval.rollouts.recorder import Recorder

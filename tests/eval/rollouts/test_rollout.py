@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from conflictvla.builders.rollouts.shards import shard_path
-from conflictvla.builders.tasks_dataset.dataset import load_instances
+from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.policies.interface import Episode, Observation, PolicyInfo
 from conflictvla.eval.policies.observing import axis_angle
 from conflictvla.eval.policies.registry import load_policy

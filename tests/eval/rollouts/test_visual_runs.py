@@ -13,7 +13,7 @@ import pytest
 
 from conflictvla.builders.rollouts.schema import FRAME_FEATURES
 from conflictvla.builders.rollouts.sim_states import read_sim_states
-from conflictvla.builders.tasks_dataset.dataset import load_instances
+from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.recordings.reading import read_rollouts
 from conflictvla.eval.recordings.rollout_set import RolloutSet
 from conflictvla.eval.rollouts.executors.in_process import InProcess

@@ -24,7 +24,7 @@ from conflictvla.builders.probes.instances import PROBES_VERSION
 from conflictvla.builders.review.ledger import ledger_file, read_ledger
 from conflictvla.builders.rollouts.schema import FRAME_FEATURES
 from conflictvla.builders.rollouts.sim_states import read_sim_states
-from conflictvla.builders.tasks_dataset.dataset import load_instances, packaged_tasks
+from conflictvla.builders.tasks_dataset.reading import load_instances, packaged_tasks
 from conflictvla.eval.policies.remote.wire import Message, pack_openpi, pack_vla_eval, unpack_openpi, unpack_vla_eval
 from conflictvla.eval.recordings.reading import read_rollouts
 from conflictvla.eval.recordings.rollout_set import RolloutSet

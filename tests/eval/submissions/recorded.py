@@ -10,7 +10,7 @@ from typing import Any
 
 from conflictvla.builders.rollouts.schema import Rollout
 from conflictvla.builders.rollouts.sim_states import SimStateWriter
-from conflictvla.builders.tasks_dataset.dataset import load_instances
+from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.policies.interface import Episode
 from conflictvla.eval.policies.scripted.agents import Persist, _hold_still
 from conflictvla.eval.policies.scripted.motion import Motion

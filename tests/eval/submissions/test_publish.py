@@ -15,7 +15,7 @@ from datasets import load_dataset
 from huggingface_hub import HfApi, hf_hub_download, snapshot_download, try_to_load_from_cache
 
 from conflictvla.builders.probes.instances import PROBES_VERSION
-from conflictvla.builders.tasks_dataset.dataset import packaged_tasks
+from conflictvla.builders.tasks_dataset.reading import packaged_tasks
 from conflictvla.eval.leaderboard.app import Board
 from conflictvla.eval.recordings.reading import read_rollouts
 from conflictvla.eval.recordings.sources import packaged_rollouts

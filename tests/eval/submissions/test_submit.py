@@ -16,7 +16,8 @@ from datasets import load_dataset
 from huggingface_hub import HfApi, hf_hub_download
 
 from conflictvla.builders.rollouts.schema import Rollout
-from conflictvla.builders.tasks_dataset.dataset import CONFIGS, packaged_tasks
+from conflictvla.builders.tasks_dataset.columns import CONFIGS
+from conflictvla.builders.tasks_dataset.reading import packaged_tasks
 from conflictvla.eval.submissions.limits import check_folder, check_listing
 from conflictvla.eval.submissions.results import read_result, read_results
 from conflictvla.toolkit.errors import DatasetError
@@ -136,7 +137,7 @@ def test_words_of_a_stranger_stay_words(tasks: Path, tmp_path: Path) -> None:
 
 
 def test_two_submissions_at_once_become_two_pull_requests(hub: Hub, tasks: Path, tmp_path: Path) -> None:
-    from conflictvla.builders.tasks_dataset.dataset import load_instances
+    from conflictvla.builders.tasks_dataset.reading import load_instances
     from conflictvla.eval.submissions.submit import check_submission, open_pull_request, open_source
 
     addresses = []

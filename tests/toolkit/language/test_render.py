@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from conflictvla.builders.tasks_dataset.dataset import load_instances
+from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.toolkit.errors import InvalidInputError
 from conflictvla.toolkit.language.parse_libero import parse_base_instruction
 from conflictvla.toolkit.language.plan import Demand, Plan, Reference, Relation, Step, Verb

@@ -101,7 +101,7 @@ def test_ordinals_count_from_the_top(word: str, row_length: int, rank: int) -> N
 
 
 def test_every_noun_of_a_shipped_plan_is_known() -> None:
-    from conflictvla.builders.tasks_dataset.dataset import load_instances
+    from conflictvla.builders.tasks_dataset.reading import load_instances
 
     nouns = {reference.noun for i in load_instances() for reference in Plan.from_json(i.plan).references()}
     assert {noun for noun in nouns if not WORDS.knows(noun)} == set()

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from conflictvla.builders.tasks_dataset.dataset import load_instances
+from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.toolkit.arrays import BoolArray
 from conflictvla.toolkit.facts import Entity, SceneFacts
 from conflictvla.toolkit.language.plan import Constraint, Plan, Reference, Step

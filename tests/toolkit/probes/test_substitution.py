@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from conflictvla.builders.cases.cases import wording_of
-from conflictvla.builders.tasks_dataset.dataset import load_instances, load_tasks
+from conflictvla.builders.tasks_dataset.reading import load_instances, load_tasks
 from conflictvla.toolkit.errors import InvalidInputError
 from conflictvla.toolkit.language.lexicon import Part, Substitute, load_lexicon
 from conflictvla.toolkit.language.parse_libero import parse_base_instruction

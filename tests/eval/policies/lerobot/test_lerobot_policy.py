@@ -14,7 +14,7 @@ import torch
 from lerobot.policies import get_policy_class, make_pre_post_processors
 
 from conflictvla.builders.rollouts.schema import Rollout
-from conflictvla.builders.tasks_dataset.dataset import load_instances
+from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.policies.checkpoints import find_checkpoint
 from conflictvla.eval.policies.conventions import resized, turned
 from conflictvla.eval.policies.interface import Observation, Policy

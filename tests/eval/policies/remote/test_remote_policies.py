@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conflictvla.builders.tasks_dataset.dataset import load_instances
+from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.policies.conventions import turned
 from conflictvla.eval.policies.interface import Episode, Observation, Policy
 from conflictvla.eval.policies.observing import observe

@@ -19,7 +19,7 @@ from vla_eval.connection import Connection
 from vla_eval.types import Observation as VlaEvalObservation
 
 from conflictvla.builders.rollouts.schema import Rollout
-from conflictvla.builders.tasks_dataset.dataset import load_instances
+from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.policies.interface import Policy
 from conflictvla.eval.policies.observing import observe
 from conflictvla.eval.policies.registry import load_policy

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from conflictvla.builders.tasks_dataset.dataset import load_instances
+from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.policies.interface import Episode
 from conflictvla.eval.policies.scripted.agents import AGENTS
 from conflictvla.eval.policies.scripted.premises import premises_hold

@@ -1,0 +1,133 @@
+"""Task releases read: as a ``datasets.Dataset``, or as typed records without that package."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...toolkit.errors import DatasetError, NotFoundError, choices
+from ...toolkit.records import Instance, LanguageProbe
+from .columns import CONFIGS, INSTANCE_COLUMNS, PROBES, SPLIT, columns_of, read_instance
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from datasets import Dataset
+
+
+def packaged_tasks() -> Path:
+    """Folder of the task release that the package carries."""
+    return Path(str(resources.files("conflictvla.dataset_cards"))) / "tasks"
+
+
+def load_tasks(config: str = "instances", path: Path | str | None = None) -> Dataset:
+    """The tasks as a ``datasets.Dataset``, without network access.
+
+    Args:
+        config: ``instances`` (every case under P0 and P1), ``cases``, ``references`` (the base instructions), or
+            ``probes`` (cases and base instructions in other words, W1 to W4).
+        path: Folder of another release; the packaged one by default.
+
+    Raises:
+        NotFoundError: There is no such config.
+        DatasetError: The folder is not a task release, or its file is damaged.
+    """
+    from datasets import Dataset
+    from datasets.table import InMemoryTable
+
+    if config not in (*CONFIGS, PROBES):
+        raise NotFoundError(f"no config '{config}' of the tasks: {choices(config, [*CONFIGS, PROBES])}")
+    file = _existing_file(config, path)
+    table = _read_table(file, columns_of(config))
+    with _damage_in_one_line(file):
+        return Dataset(InMemoryTable(table))  # features travel in the file's own metadata
+
+
+def load_instances(
+    path: Path | str | None = None, language: Sequence[LanguageProbe] = (LanguageProbe.W0,)
+) -> tuple[Instance, ...]:
+    """All references and conflict instances as typed records, references first, without a probe before those under one.
+
+    It does without the package ``datasets``, whose import takes longer than everything else a command does here.
+
+    Args:
+        path: Folder of another release; the packaged one by default.
+        language: Language probes; W0 is the release's own words.
+
+    Raises:
+        DatasetError: The folder is not a task release, has no probes, or its file is damaged.
+    """
+    found: list[Instance] = []
+    if LanguageProbe.W0 in language:
+        found += [instance for config in ("references", "instances") for instance in _read_instances(config, path)]
+    if set(language) - {LanguageProbe.W0}:
+        found += [instance for instance in _read_instances(PROBES, path) if instance.language_probe in language]
+    return tuple(found)
+
+
+def load_all_instances(path: Path | str | None = None) -> tuple[Instance, ...]:
+    """All references and conflict instances, without and, where the release has them, under language probes.
+
+    Raises:
+        DatasetError: The folder is not a task release, or a file is damaged.
+    """
+    return load_instances(path, tuple(LanguageProbe) if has_probes(path) else (LanguageProbe.W0,))
+
+
+def has_probes(path: Path | str | None = None) -> bool:
+    """Whether a release has its instances under language probes too."""
+    return _file_of(PROBES, path).is_file()
+
+
+def _read_instances(config: str, path: Path | str | None) -> Iterator[Instance]:
+    file = _existing_file(config, path)
+    table = _read_table(file, (*INSTANCE_COLUMNS, "language_probe") if config == PROBES else INSTANCE_COLUMNS)
+    with _damage_in_one_line(file):
+        labels = _class_labels(table.schema)
+        for row in table.to_pylist():
+            yield read_instance(row, labels)
+
+
+def _class_labels(schema: pa.Schema) -> dict[str, list[str]]:
+    """Names of each column of class labels, from the features in the file's metadata."""
+    features = json.loads(schema.metadata[b"huggingface"])["info"]["features"]
+    return {name: feature["names"] for name, feature in features.items() if feature.get("_type") == "ClassLabel"}
+
+
+def _file_of(config: str, path: Path | str | None) -> Path:
+    return (Path(path) if path is not None else packaged_tasks()) / config / f"{SPLIT}.parquet"
+
+
+def _existing_file(config: str, path: Path | str | None) -> Path:
+    file = _file_of(config, path)
+    if not file.is_file():
+        what = "a task release without probes" if config == PROBES else "not a task release"
+        how = "; conflictvla tasks build --probes  writes one with them" if config == PROBES else ""
+        raise DatasetError(f"{file.parents[1]}: {what}, {config}/{SPLIT}.parquet is missing{how}")
+    return file
+
+
+def _read_table(file: Path, columns: Iterable[str]) -> pa.Table:
+    """The file's table, which must have these columns."""
+    import pyarrow.parquet as pq
+
+    with _damage_in_one_line(file):
+        table = pq.read_table(file)
+    missing = [column for column in columns if column not in table.column_names]
+    if missing:
+        raise DatasetError(f"{file}: is no file of tasks, it has no column '{missing[0]}'; write it anew")
+    return table
+
+
+@contextmanager
+def _damage_in_one_line(file: Path) -> Iterator[None]:
+    """Turn whatever Arrow or ``datasets`` raise on a damaged file into one line that names it."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError, OSError, pa.ArrowException) as error:
+        raise DatasetError(f"{file}: cannot be read as tasks ({error!r:.100}); write it anew") from error

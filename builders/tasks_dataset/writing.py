@@ -1,0 +1,82 @@
+"""Task releases written: a folder as on the Hub, with a card and one parquet file a config."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from ...toolkit.libero.base_tasks import base_task
+from ...toolkit.records import PROTOCOL_VERSION, SUITES, Instance, Prompt
+from ..cases.cases import Case, conflict_instance, reference_instance
+from ..record_fields import field_values
+from ..release_folder import new_release
+from ..review.ledger import UNREVIEWED, case_contents, read_ledger, review_status, standing_verdicts
+from .card import task_card
+from .columns import SPLIT, InstanceRow, features_of, plain_row
+
+
+def write_tasks(cases: Sequence[Case], out: Path) -> None:
+    """Write a task release to a new folder, complete or not at all.
+
+    Raises:
+        InvalidInputError: The folder exists and is not empty, or cannot be written.
+    """
+    with new_release(out) as aside:
+        conflicts = _conflict_rows(cases)
+        write_config("instances", conflicts, aside)
+        write_config("cases", conflicts[:: len(Prompt)], aside)
+        write_config("references", _reference_rows(cases), aside)
+        (aside / "README.md").write_text(task_card(cases), encoding="utf-8")
+
+
+def write_config(config: str, rows: Sequence[InstanceRow], folder: Path) -> None:
+    """Write one config of a release, ``config/test.parquet``, with its features in the file's metadata.
+
+    Args:
+        config: One of ``CONFIGS``, or ``PROBES``.
+        rows: Its rows; where one is of another suite than LIBERO's, that suite joins the names of the column.
+        folder: Folder of the release, without this config.
+    """
+    import pyarrow.parquet as pq
+    from datasets import Dataset
+
+    others = sorted({row.suite for row in rows} - set(SUITES))
+    features = features_of(config, [*SUITES, *others])
+    table = Dataset.from_list([plain_row(config, row) for row in rows], features=features).data.table
+    file = folder / config / f"{SPLIT}.parquet"
+    file.parent.mkdir(parents=True)
+    pq.write_table(table, file)
+
+
+def instance_row(instance: Instance, review: str) -> InstanceRow:
+    """The row of an instance.
+
+    Args:
+        instance: The instance.
+        review: What the column ``review`` holds for it.
+    """
+    task = base_task(instance.suite, instance.base_task)
+    return InstanceRow(
+        **field_values(instance),
+        reference_goal=json.dumps(task.goal),
+        bddl_file=task.bddl_file,
+        review=review,
+        protocol_version=PROTOCOL_VERSION,
+    )
+
+
+def _conflict_rows(cases: Sequence[Case]) -> list[InstanceRow]:
+    """Every case under every prompt condition, with its review."""
+    standing = standing_verdicts(case_contents(cases), read_ledger())
+    return [
+        instance_row(conflict_instance(case, prompt), review_status(standing.get(case.case_id)))
+        for case in cases
+        for prompt in Prompt
+    ]
+
+
+def _reference_rows(cases: Sequence[Case]) -> list[InstanceRow]:
+    """Every base task that has cases, under every prompt condition."""
+    one_per_task = {case.task.task_id: case for case in cases}.values()
+    return [instance_row(reference_instance(case, prompt), UNREVIEWED) for case in one_per_task for prompt in Prompt]
