@@ -135,7 +135,7 @@ def tasks_build(
     With --probes nothing is built anew: the packaged release, or that of --tasks, is written with its instructions in
     other words as one more config.
     """
-    from ..builders.cases.cases import judge_candidates
+    from ..builders.cases.candidates import judge_candidates
     from ..builders.cases.selection import RELEASE_CASES, select_cases
     from ..builders.release_folder import check_writable
     from ..builders.tasks_dataset.card import count_rows

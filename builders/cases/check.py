@@ -11,11 +11,13 @@ from ...toolkit.language.parse_libero import parse_base_instruction
 from ...toolkit.language.parse_rendered import read_back
 from ...toolkit.language.plan import Plan
 from ...toolkit.language.render import render
+from ...toolkit.language.wording import wording_of
 from ...toolkit.libero.base_tasks import base_task
 from ...toolkit.premises import check, factors
 from ...toolkit.probes.substitution import keeps_meaning, substitutes_said
 from ...toolkit.records import Arm, Instance, LanguageProbe
-from .cases import conflict_level, content_hash, wording_of
+from .candidates import conflict_level
+from .case import content_hash
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from ...toolkit.operators import ideas
 from ...toolkit.records import Family, Level
-from .cases import Candidate, Case, TaskCandidates, content_hash
+from .case import Candidate, Case, TaskCandidates, content_hash
 
 SELECTION_SEED = 20260101
 

@@ -12,9 +12,9 @@ from ...toolkit.errors import InvalidInputError
 from ...toolkit.facts import SceneFacts
 from ...toolkit.language.plan import Plan
 from ...toolkit.language.render import render
+from ...toolkit.language.wording import wording_of
 from ...toolkit.probes.substitution import Substitution, substitutions
 from ...toolkit.records import Arm, Instance, LanguageProbe, Prompt
-from ..cases.cases import wording_of
 
 PROBES_VERSION = "1.1.0"
 """The task release that the packaged probes came with: their ``tasks_version``."""

@@ -21,7 +21,7 @@ from ...toolkit.errors import DatasetError, InvalidInputError
 
 if TYPE_CHECKING:
     from ...toolkit.records import Factor
-    from ..cases.cases import Case
+    from ..cases.case import Case
 
 UNREVIEWED = "unreviewed"
 STAGES = (1, 2)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from importlib import resources
 
 from ...toolkit.records import Family, Level, Prompt
-from ..cases.cases import TASKS_VERSION, Case
+from ..cases.case import Case
+from ..cases.instances import TASKS_VERSION
 from ..review.ledger import read_ledger, review_summary
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from ...toolkit.libero.base_tasks import base_task
 from ...toolkit.records import PROTOCOL_VERSION, SUITES, Instance, Prompt
-from ..cases.cases import Case, conflict_instance, reference_instance
+from ..cases.case import Case
+from ..cases.instances import conflict_instance, reference_instance
 from ..record_fields import field_values
 from ..release_folder import new_release
 from ..review.ledger import UNREVIEWED, case_contents, read_ledger, review_status, standing_verdicts

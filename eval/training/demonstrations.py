@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...builders.cases.cases import base_instance
+from ...builders.cases.instances import base_instance
 from ...toolkit.arrays import Float32Array, FloatArray, IntArray
 from ...toolkit.atomic_files import write_atomic
 from ...toolkit.errors import DatasetError, first_line

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from conflictvla.builders.cases.cases import base_instance
+from conflictvla.builders.cases.instances import base_instance
 from conflictvla.eval.policies.interface import Episode, Policy
 from conflictvla.eval.policies.observing import observe
 from conflictvla.toolkit.arrays import FloatArray

@@ -17,9 +17,7 @@ from .lexicon import Lexicon, Part, Substitute, load_lexicon
 from .plan import Claim, Constraint, Demand, Plan, Reference, Relation, Step, Verb
 from .render import IMPERATIVES, NUMBERS, SINGLE_WORDINGS, plural, render
 from .vocabulary import Vocabulary, load_vocabulary
-
-WORDINGS = range(1, 61)
-"""Every way that ``render`` words a plan, LIBERO's own (0) aside: the counts of its alternatives divide 60."""
+from .wording import WORDINGS
 
 JOINT = re.compile(r", then |, and after that | and then ")
 TAIL = re.compile(r"(?=, but | without | while | before | and (?!place|put|set|position))")

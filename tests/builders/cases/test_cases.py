@@ -8,16 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from conflictvla.builders.cases.cases import (
-    Case,
-    TaskCandidates,
-    conflict_instance,
-    conflict_level,
-    content_hash,
-    judge_candidates,
-    reference_instance,
-    task_candidates,
-)
+from conflictvla.builders.cases.candidates import conflict_level, judge_candidates, task_candidates
+from conflictvla.builders.cases.case import Case, TaskCandidates, content_hash
+from conflictvla.builders.cases.instances import conflict_instance, reference_instance
 from conflictvla.builders.cases.selection import select_cases
 from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.toolkit.errors import InvalidInputError

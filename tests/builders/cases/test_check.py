@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from conflictvla.builders.cases.cases import content_hash
+from conflictvla.builders.cases.case import content_hash
 from conflictvla.builders.cases.check import check_release, judge
 from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.toolkit.records import Arm, Family, Instance, Level, Prompt

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from datasets import ClassLabel, Features, Value, load_dataset
 
-from conflictvla.builders.cases.cases import Candidate, Case, content_hash
+from conflictvla.builders.cases.case import Candidate, Case, content_hash
 from conflictvla.builders.release_folder import check_writable
 from conflictvla.builders.tasks_dataset.columns import CONFIGS
 from conflictvla.builders.tasks_dataset.reading import load_instances, load_tasks, packaged_tasks

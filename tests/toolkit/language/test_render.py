@@ -172,7 +172,7 @@ def test_shipped_instruction_shows_no_template_seams(case: Instance) -> None:
 
 
 def test_same_plan_always_gives_the_same_words() -> None:
-    from conflictvla.builders.cases.cases import wording_of
+    from conflictvla.toolkit.language.wording import wording_of
 
     for case in CASES:
         assert render(Plan.from_json(case.plan), wording_of(case)) == case.instruction

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 
-from conflictvla.builders.cases.cases import wording_of
 from conflictvla.builders.tasks_dataset.reading import load_instances, load_tasks
 from conflictvla.toolkit.errors import InvalidInputError
 from conflictvla.toolkit.language.lexicon import Part, Substitute, load_lexicon
@@ -16,6 +15,7 @@ from conflictvla.toolkit.language.parse_libero import parse_base_instruction
 from conflictvla.toolkit.language.parse_rendered import read_back
 from conflictvla.toolkit.language.plan import Demand, Plan, Reference, Relation, Step, Verb
 from conflictvla.toolkit.language.render import render
+from conflictvla.toolkit.language.wording import wording_of
 from conflictvla.toolkit.libero.base_tasks import base_tasks
 from conflictvla.toolkit.probes.substitution import Substitution, in_words, keeps_meaning, slots, substitutions
 from conflictvla.toolkit.records import Arm, Instance, LanguageProbe, Prompt

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conflictvla.builders.cases.cases import base_instance
+from conflictvla.builders.cases.instances import base_instance
 from conflictvla.eval.policies.scripted.agents import Persist
 from conflictvla.eval.rollouts.jobs import Job
 from conflictvla.eval.rollouts.rollout import run_rollout

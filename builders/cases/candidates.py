@@ -1,16 +1,14 @@
-"""Conflict cases from base tasks: propose, judge in every initial state, select, name.
+"""Candidates of base tasks: proposals, each judged in every initial state.
 
-The arrows of the pipeline: base task -> scene facts and base plan -> proposals -> checker -> candidates -> selection ->
-cases. Selection (``selection``) is deterministic, whatever the machine or the number of processes.
+The arrows of the pipeline: base task -> scene facts and base plan -> proposals -> checker -> candidates; ``selection``
+makes cases of them.
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
 
 from ...toolkit.errors import InvalidInputError, NotFoundError
 from ...toolkit.facts import SceneFacts
@@ -18,74 +16,12 @@ from ...toolkit.language.parse_libero import parse_base_instruction
 from ...toolkit.language.plan import Plan
 from ...toolkit.language.render import render
 from ...toolkit.language.vocabulary import Vocabulary, load_vocabulary
+from ...toolkit.language.wording import plan_wording
 from ...toolkit.operators import propose
 from ...toolkit.premises import Violation, check, factors
 from ...toolkit.processes import worker_processes
-from ...toolkit.records import Arm, BaseTask, Factor, Family, Instance, Level, Prompt
-
-TASKS_VERSION = "1.0.0"
-"""Version of the task release that the package carries."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
-    """A proposal that the checker confirmed as a conflict of the designed family.
-
-    Attributes:
-        plan: The plan as JSON.
-        instruction: The plan in English.
-        operator: The operator's name.
-        family: Conflict family.
-        level: Structural level, computed from the steps and the factors.
-        factors: The violated premises with evidence from all initial states.
-    """
-
-    plan: str
-    instruction: str
-    operator: str
-    family: Family
-    level: Level
-    factors: tuple[Factor, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskCandidates:
-    """All candidates of one base task.
-
-    Attributes:
-        task: The base task.
-        base_plan: Its own instruction's plan as JSON.
-        targets: What the reference goal requires the robot to manipulate.
-        proposals: How many plans were proposed.
-        candidates: Those that the checker confirmed.
-        skipped: Why the task has none: what grammar, vocabulary or checker cannot make sense of yet; None for the rest.
-    """
-
-    task: BaseTask
-    base_plan: str
-    targets: tuple[str, ...]
-    proposals: int
-    candidates: tuple[Candidate, ...]
-    skipped: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """A released conflict case.
-
-    Attributes:
-        case_id: ``suite/task/family/level/number-hash``.
-        task: The base task.
-        base_plan: The base instruction's plan as JSON.
-        targets: What the reference goal requires the robot to manipulate.
-        candidate: The conflict.
-    """
-
-    case_id: str
-    task: BaseTask
-    base_plan: str
-    targets: tuple[str, ...]
-    candidate: Candidate
+from ...toolkit.records import BaseTask, Family, Level
+from .case import Candidate, TaskCandidates
 
 
 def judge_candidates(
@@ -160,7 +96,7 @@ def task_candidates(task: BaseTask, init_states: int = 50, *, fresh: bool = Fals
         confirmed.append(
             Candidate(
                 plan=plan,
-                instruction=render(proposal.plan, _wording(plan), words),
+                instruction=render(proposal.plan, plan_wording(plan), words),
                 operator=proposal.operator,
                 family=proposal.family,
                 level=level,
@@ -191,75 +127,3 @@ def conflict_level(steps: int, violations: Sequence[Violation], designed: Family
     if len(violations) == 1:
         return Level.L1 if steps == 1 else Level.L3
     return Level.L2 if steps == 1 else Level.L4
-
-
-def content_hash(plan: str, instruction: str) -> str:
-    """What a case's id ends with: another plan or other words are another case."""
-    return hashlib.sha256(f"{plan}\n{instruction}".encode()).hexdigest()[:8]
-
-
-def _wording(plan: str) -> int:
-    """A wording number from the plan's content, never LIBERO's own style (0)."""
-    return 1 + int.from_bytes(hashlib.sha256(plan.encode()).digest()[:4], "big") % 60
-
-
-def wording_of(instance: Instance) -> int:
-    """The wording number of an instance's instruction: LIBERO's own for a reference."""
-    return 0 if instance.arm is Arm.REFERENCE else _wording(instance.plan)
-
-
-def reference_instance(case: Case, prompt: Prompt) -> Instance:
-    """The base task's own instruction under a prompt condition."""
-    return base_instance(case.task, prompt, plan=case.base_plan, targets=case.targets)
-
-
-def base_instance(
-    task: BaseTask, prompt: Prompt, *, plan: str, targets: tuple[str, ...], tasks_version: str = TASKS_VERSION
-) -> Instance:
-    """A base task's own instruction under a prompt condition, also of a task that has no cases.
-
-    Args:
-        task: The base task.
-        prompt: The prompt condition.
-        plan: Its instruction's plan as JSON.
-        targets: What the reference goal requires the robot to manipulate.
-        tasks_version: The task release that it belongs to.
-    """
-    reference_id = f"{task.task_id}/reference/{prompt}"
-    return Instance(
-        instance_id=reference_id,
-        case_id=None,
-        pair_id=reference_id,
-        arm=Arm.REFERENCE,
-        suite=task.suite,
-        base_task=task.name,
-        base_task_index=task.index,
-        base_instruction=task.instruction,
-        instruction=task.instruction,
-        prompt=prompt,
-        family=None,
-        level=None,
-        operator=None,
-        plan=plan,
-        factors=(),
-        targets=targets,
-        horizon=task.horizon,
-        tasks_version=tasks_version,
-    )
-
-
-def conflict_instance(case: Case, prompt: Prompt) -> Instance:
-    """A case under a prompt condition: its reference, but for what it is told and why that is a conflict."""
-    candidate = case.candidate
-    return replace(
-        reference_instance(case, prompt),
-        instance_id=f"{case.case_id}/{prompt}",
-        case_id=case.case_id,
-        arm=Arm.CONFLICT,
-        instruction=candidate.instruction,
-        family=candidate.family,
-        level=candidate.level,
-        operator=candidate.operator,
-        plan=candidate.plan,
-        factors=candidate.factors,
-    )

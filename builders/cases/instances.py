@@ -1,0 +1,68 @@
+"""Instances of cases and of base tasks: an instruction under one prompt condition."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...toolkit.records import Arm, BaseTask, Instance, Prompt
+from .case import Case
+
+TASKS_VERSION = "1.0.0"
+"""Version of the task release that the package carries."""
+
+
+def reference_instance(case: Case, prompt: Prompt) -> Instance:
+    """The base task's own instruction under a prompt condition."""
+    return base_instance(case.task, prompt, plan=case.base_plan, targets=case.targets)
+
+
+def base_instance(
+    task: BaseTask, prompt: Prompt, *, plan: str, targets: tuple[str, ...], tasks_version: str = TASKS_VERSION
+) -> Instance:
+    """A base task's own instruction under a prompt condition, also of a task that has no cases.
+
+    Args:
+        task: The base task.
+        prompt: The prompt condition.
+        plan: Its instruction's plan as JSON.
+        targets: What the reference goal requires the robot to manipulate.
+        tasks_version: The task release that it belongs to.
+    """
+    reference_id = f"{task.task_id}/reference/{prompt}"
+    return Instance(
+        instance_id=reference_id,
+        case_id=None,
+        pair_id=reference_id,
+        arm=Arm.REFERENCE,
+        suite=task.suite,
+        base_task=task.name,
+        base_task_index=task.index,
+        base_instruction=task.instruction,
+        instruction=task.instruction,
+        prompt=prompt,
+        family=None,
+        level=None,
+        operator=None,
+        plan=plan,
+        factors=(),
+        targets=targets,
+        horizon=task.horizon,
+        tasks_version=tasks_version,
+    )
+
+
+def conflict_instance(case: Case, prompt: Prompt) -> Instance:
+    """A case under a prompt condition: its reference, but for what it is told and why that is a conflict."""
+    candidate = case.candidate
+    return replace(
+        reference_instance(case, prompt),
+        instance_id=f"{case.case_id}/{prompt}",
+        case_id=case.case_id,
+        arm=Arm.CONFLICT,
+        instruction=candidate.instruction,
+        family=candidate.family,
+        level=candidate.level,
+        operator=candidate.operator,
+        plan=candidate.plan,
+        factors=candidate.factors,
+    )
