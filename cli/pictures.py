@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from ..toolkit.errors import InvalidInputError
 from ..toolkit.records import VisualNoise
-from .console import OUT, new_folder_for
+from .console import make_folder_for, print_line
+from .options import CameraOption, InitStateOption, VisualNoiseOption
 
 SHOWN_TASKS = (
     "libero_goal/put_the_bowl_on_the_plate",
@@ -24,10 +24,10 @@ def pictures(
     out: Annotated[Path, typer.Option(help="A .jpg or .png file.")],
     task: Annotated[list[str] | None, typer.Option(help="Base task as suite/name; may be given several times.")] = None,
     visual: Annotated[str, typer.Option(help="Visual probes, comma-separated.")] = "V0,V1,V2,V3,V4",
-    visual_noise: Annotated[VisualNoise, typer.Option(help="Noise of V4.")] = VisualNoise.GAUSSIAN,
-    init_state: Annotated[int, typer.Option(help="LIBERO's number of the initial state.")] = 0,
+    visual_noise: VisualNoiseOption = VisualNoise.GAUSSIAN,
+    init_state: InitStateOption = 0,
     seed: Annotated[int, typer.Option(help="Seed of the run, which the perturbations are drawn from too.")] = 0,
-    camera: Annotated[str, typer.Option(help="agentview or robot0_eye_in_hand.")] = "agentview",
+    camera: CameraOption = "agentview",
     size: Annotated[int, typer.Option(help="Width and height of each picture in pixels.")] = 256,
 ) -> None:
     """Draw scenes under visual probes side by side, as a policy sees them when an episode begins."""
@@ -43,9 +43,9 @@ def pictures(
         if not slash:
             raise InvalidInputError(f"--task '{name}': write it as suite/name, such as {SHOWN_TASKS[0]}")
         tasks.append(base_task(suite, own))
-    new_folder_for(out)
+    make_folder_for(out)
     drawn = probe_pictures(
         tasks, probes, init_state=init_state, seed=seed, size=size, camera=camera, noise=visual_noise
     )
     write_probe_pictures(drawn, probes, out)
-    OUT.print(f"{escape(str(out))}  {len(tasks)} scenes under {', '.join(probes)}", highlight=False, soft_wrap=True)
+    print_line(f"{out}  {len(tasks)} scenes under {', '.join(probes)}")

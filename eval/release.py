@@ -39,7 +39,7 @@ CAMERA = "agentview"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class ReleasePlan:
     """What a release consists of.
 
     Attributes:
@@ -58,7 +58,9 @@ class Plan:
         return len(self.agents) * len(self.instances)
 
 
-def plan_rollouts(instances: Sequence[Instance], per_cell: int | None = None, agents: Sequence[str] = SCRIPTED) -> Plan:
+def plan_rollouts(
+    instances: Sequence[Instance], per_cell: int | None = None, agents: Sequence[str] = SCRIPTED
+) -> ReleasePlan:
     """Every case under P0 that the scripted agents can be asked, or as many of each family and level.
 
     Args:
@@ -81,7 +83,7 @@ def plan_rollouts(instances: Sequence[Instance], per_cell: int | None = None, ag
             left_out[suite, name] = str(error)
     able = [i for i in conflicts if (i.suite, i.base_task) not in left_out]
     chosen = able if per_cell is None else stratified(able, per_cell)
-    return Plan(
+    return ReleasePlan(
         agents=tuple(dict.fromkeys(agents)),
         instances=with_references(chosen, instances),
         left_out=tuple(left_out.values()),
@@ -111,7 +113,7 @@ def _places(instance: Instance) -> tuple[tuple[str, str], ...]:
 
 def build_rollouts(
     out: Path,
-    plan: Plan,
+    plan: ReleasePlan,
     executor: Executor,
     *,
     compact: bool = False,
@@ -150,7 +152,7 @@ def build_rollouts(
 
 
 def verify_rollouts(
-    out: Path, plan: Plan, sample: int, progress: Callable[[str], None] | None = None
+    out: Path, plan: ReleasePlan, sample: int, progress: Callable[[str], None] | None = None
 ) -> tuple[str, ...]:
     """Verify each agent's rollouts and mark its result for the leaderboard, in ``out/verified``.
 
@@ -197,7 +199,9 @@ def pack(dataset: Path) -> None:
             )
 
 
-def render_some(out: Path, plan: Plan, count: int, progress: Callable[[str], None] | None = None) -> tuple[Path, ...]:
+def render_pairs(
+    out: Path, plan: ReleasePlan, count: int, progress: Callable[[str], None] | None = None
+) -> tuple[Path, ...]:
     """Render pairs of each agent, spread over the cases, into its dataset; what is there is kept.
 
     Args:

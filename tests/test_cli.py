@@ -189,5 +189,5 @@ def test_a_log_is_told_how_far_a_long_command_is(
 
 
 def test_json_holds_null_for_what_is_no_number(capsys: pytest.CaptureFixture[str]) -> None:
-    console.echo_json([{"largest": math.inf, "difference": math.nan, "steps": 3}])
+    console.print_json([{"largest": math.inf, "difference": math.nan, "steps": 3}])
     assert json.loads(capsys.readouterr().out) == [{"largest": None, "difference": None, "steps": 3}]

@@ -14,7 +14,7 @@ from conflictvla.builders.rollouts.schema import FRAME_FEATURES, SIM_STATES
 from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.policies.registry import SCRIPTED
 from conflictvla.eval.recordings.reading import read_rollouts
-from conflictvla.eval.release import Plan, build_rollouts, pack, plan_rollouts, render_some, verify_rollouts
+from conflictvla.eval.release import ReleasePlan, build_rollouts, pack, plan_rollouts, render_pairs, verify_rollouts
 from conflictvla.eval.rollouts.executors.in_process import InProcess
 from conflictvla.eval.rollouts.replay import OTHER_PROCESSORS_TOLERANCE, replay_rows
 from conflictvla.eval.scores.scores import score
@@ -26,7 +26,7 @@ from .submissions.recorded import honest, release, write
 
 LARGEST_PACKAGED = 3 << 20
 
-TINY = Plan(instances=release()[:2], left_out=())
+TINY = ReleasePlan(instances=release()[:2], left_out=())
 
 
 def test_a_sample_has_each_family_and_level_from_other_places() -> None:
@@ -140,7 +140,7 @@ def test_some_rollouts_of_a_release_are_rendered_and_videos_that_are_there_kept(
     import av
 
     told: list[str] = []
-    files = render_some(built, TINY, 1, told.append)
+    files = render_pairs(built, TINY, 1, told.append)
     assert [file.parent for file in files[::2]] == [built / agent / "rendered" for agent in SCRIPTED]
     pairs = [rollout_id.split("/")[3] for rollout_id in told]
     assert pairs == ["grounding", "reference"] * len(SCRIPTED)
@@ -151,5 +151,5 @@ def test_some_rollouts_of_a_release_are_rendered_and_videos_that_are_there_kept(
     assert frames[0].shape == (256, 256, 3)
     assert frames[0].std() > 20
     written = [file.stat().st_mtime_ns for file in files]
-    assert render_some(built, TINY, 1) == files
+    assert render_pairs(built, TINY, 1) == files
     assert [file.stat().st_mtime_ns for file in files] == written

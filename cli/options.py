@@ -1,0 +1,48 @@
+"""Options and arguments that several commands take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..toolkit.records import VisualNoise
+
+RolloutsArgument = Annotated[
+    str, typer.Argument(help="Folder with one or more rollout datasets, or hf://OWNER/NAME@REVISION.")
+]
+DatasetArgument = Annotated[str, typer.Argument(help="A rollout dataset, or hf://OWNER/NAME@REVISION.")]
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+PartialOption = Annotated[bool, typer.Option("--partial", help="Leave defective episodes out, and say why.")]
+TasksOption = Annotated[Path | None, typer.Option("--tasks", help="Another task release; default: the packaged one.")]
+ToleranceOption = Annotated[
+    float,
+    typer.Option(help="Largest difference of positions, in m and rad; 0.01 where records were rounded otherwise."),
+]
+
+SuiteOption = Annotated[str | None, typer.Option(help="LIBERO suite.")]
+InitStateOption = Annotated[int, typer.Option(help="LIBERO's number of the initial state.")]
+VisualNoiseOption = Annotated[VisualNoise, typer.Option(help="Noise of V4.")]
+CameraOption = Annotated[str, typer.Option(help="agentview or robot0_eye_in_hand.")]
+
+PolicyOption = Annotated[
+    str,
+    typer.Option(
+        help="A scripted agent, learned, lerobot:PATH_OR_HUB_ID, openpi://HOST:PORT, vla-eval://HOST:PORT, or "
+        "module:Class."
+    ),
+]
+PresetOption = Annotated[
+    str | None, typer.Option(help="Settings of a published model; conflictvla presets  lists them.")
+]
+PolicySeedOption = Annotated[int, typer.Option(help="Seed handed to the policy.")]
+DrawSeedOption = Annotated[int, typer.Option(help="Seed of the draw.")]
+
+
+def policy_with_preset(policy: str, preset: str | None) -> str:
+    """The policy with the settings of a preset, if there is one."""
+    from ..eval.policies.presets import with_preset
+
+    return policy if preset is None else with_preset(policy, preset)

@@ -1,0 +1,67 @@
+"""Commands to give before GPU hours are spent: check a policy, check this installation."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from .console import FOUND_SOMETHING_WRONG, OUT, plain_table, print_json, progress_bar
+from .options import (
+    InitStateOption,
+    JsonOption,
+    PolicyOption,
+    PolicySeedOption,
+    PresetOption,
+    policy_with_preset,
+)
+
+
+def probe(
+    policy: PolicyOption,
+    preset: PresetOption = None,
+    task: Annotated[str | None, typer.Option(help="Base task that the policy was trained on, as suite/name.")] = None,
+    init_state: InitStateOption = 0,
+    seed: PolicySeedOption = 0,
+    steps: Annotated[int, typer.Option(help="How many steps the policy acts in each trial.")] = 60,
+    as_json: JsonOption = False,
+) -> None:
+    """Check in minutes whether a policy gets and gives what LIBERO means. Exit code 1 where something fails."""
+    from ..eval.policies.registry import load_policy
+    from ..eval.preflight.checks import CHECKS, DEFAULT_TASK, probe_policy
+
+    loaded = load_policy(policy_with_preset(policy, preset))
+    with progress_bar("checks", len(CHECKS)) as advance:
+        findings = probe_policy(
+            loaded, task=task or DEFAULT_TASK, init_state=init_state, seed=seed, steps=steps, progress=advance
+        )
+    if as_json:
+        print_json([dataclasses.asdict(finding) for finding in findings])
+    else:
+        table = plain_table("check", "verdict", "found", "what to change")
+        colours = {"pass": "green", "warn": "yellow", "fail": "red"}
+        for found in findings:
+            verdict = f"[{colours[found.verdict]}]{found.verdict}[/]"
+            table.add_row(found.check, verdict, escape(found.detail), escape(found.advice))
+        OUT.print(table)
+    if any(found.verdict == "fail" for found in findings):
+        raise typer.Exit(FOUND_SOMETHING_WRONG)
+
+
+def doctor(as_json: JsonOption = False) -> None:
+    """Check what is installed here and what it can do. Exit code 1 where something needed is broken."""
+    from ..eval.preflight.doctor import diagnose
+
+    findings = diagnose()
+    if as_json:
+        print_json([{"check": f.check, "state": f.state, "detail": f.detail} for f in findings])
+    else:
+        table = plain_table("check", "state", "detail")
+        colours = {"ok": "green", "absent": "yellow", "broken": "red"}
+        for finding in findings:
+            table.add_row(finding.check, f"[{colours[finding.state]}]{finding.state}[/]", escape(finding.detail))
+        OUT.print(table)
+    if any(finding.state == "broken" for finding in findings):
+        raise typer.Exit(FOUND_SOMETHING_WRONG)

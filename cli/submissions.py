@@ -1,0 +1,129 @@
+"""Commands about the leaderboard: submit rollouts to it, verify a submission, show it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from ..toolkit.atomic_files import write_atomic
+from ..toolkit.records import Prompt
+from .console import FOUND_SOMETHING_WRONG, print_json, print_line, print_markup, progress_bar
+from .options import DatasetArgument, JsonOption, TasksOption, ToleranceOption
+
+if TYPE_CHECKING:
+    from ..eval.submissions.verify import VerificationReport
+
+
+def verify(
+    submission: DatasetArgument,
+    sample: Annotated[int, typer.Option(help="How many rollouts to execute again.")] = 50,
+    seed: Annotated[int, typer.Option(help="Seed of the draw; choose it once the submission is fixed.")] = 0,
+    tolerance: ToleranceOption = 0.0,
+    result: Annotated[Path | None, typer.Option(help="The results file that was submitted with it.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the verification, for the leaderboard's verified/.")] = None,
+    cases: Annotated[str | None, typer.Option(help="Expect only these cases, as for conflictvla run.")] = None,
+    tasks: TasksOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Verify a submission: scores anew, every record and state checked, a random sample executed again.
+
+    Needs no policy and no GPU. Exit code 1 where something is wrong.
+    """
+    from ..builders.tasks_dataset.reading import load_all_instances
+    from ..eval.rollouts.run import with_references
+    from ..eval.selection import select_conflicts
+    from ..eval.submissions.results import read_result
+    from ..eval.submissions.submit import open_source
+    from ..eval.submissions.verify import verification_of, verify_submission
+
+    everything = load_all_instances(tasks)
+    chosen = None if cases is None else select_conflicts(everything, cases, tuple(Prompt))
+    claimed = None if result is None else read_result(result)
+    source = open_source(submission)
+    with progress_bar("rollouts", None) as advance:
+        report = verify_submission(
+            source.folder,
+            everything,
+            sample=sample,
+            seed=seed,
+            wanted=None if chosen is None else with_references(chosen, everything),
+            claimed=claimed,
+            address=(source.repo_id, source.commit),
+            tolerance=tolerance,
+            progress=advance,
+        )
+    if out is not None:
+        write_atomic(out, verification_of(report, result).to_json())
+    _print_verification(report, as_json=as_json)
+    if report.findings:
+        raise typer.Exit(FOUND_SOMETHING_WRONG)
+
+
+def _print_verification(report: VerificationReport, *, as_json: bool) -> None:
+    if as_json:
+        found = [{"check": f.check, "count": f.count, "message": f.message} for f in report.findings]
+        print_json({"rollouts": report.rollouts, "replayed": report.replayed, "findings": found})
+        return
+    for finding in report.findings:
+        print_markup(f"[red]{finding.check}[/]  {escape(finding.message)}")
+    states = "every outcome seen in the recorded states" if report.states_checked else "no states were recorded"
+    print_line(f"{report.rollouts} rollouts checked, {states}")
+    print_line(
+        f"{report.replayed} executed again (seed {report.seed}); one well-forged rollout would have been missed "
+        f"with probability {report.missed_one_forged:.2f}"
+    )
+    print_line(f"findings: {len(report.findings)}" if report.findings else "verified")
+
+
+def submit(
+    dataset: DatasetArgument,
+    to: Annotated[str, typer.Option(help="The leaderboard's dataset on the Hub.")] = "conflictvla/results",
+    scripted: Annotated[bool, typer.Option("--scripted", help="The policy is a scripted agent.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check and show only; open no pull request.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Also write the results file here.")] = None,
+    tasks: TasksOption = None,
+) -> None:
+    """Submit rollouts to the leaderboard: checks them, shows what a reviewer sees, opens a pull request.
+
+    Exit code 1 where a check objects; nothing is sent then.
+    """
+    from ..builders.tasks_dataset.reading import load_all_instances
+    from ..eval.submissions.results import SCRIPTED
+    from ..eval.submissions.submit import check_submission, open_pull_request, open_source, review_page
+
+    checked = check_submission(open_source(dataset), load_all_instances(tasks), kind=SCRIPTED if scripted else "policy")
+    typer.echo(review_page(checked))
+    if out is not None:
+        write_atomic(out, checked.result.to_json())
+    if checked.findings:
+        raise typer.Exit(FOUND_SOMETHING_WRONG)
+    if dry_run:
+        print_line("nothing was sent")
+    else:
+        print_line(f"{open_pull_request(checked, to)}  the pull request")
+
+
+def leaderboard(
+    data: Annotated[
+        str, typer.Option(help="Folder with results/*.json, or hf://OWNER/NAME; default: the scripted agents'.")
+    ] = "packaged",
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all of this machine's.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on.")] = 7860,
+    space: Annotated[Path | None, typer.Option(help="Write a Hugging Face Space to this folder instead.")] = None,
+    package: Annotated[
+        str | None, typer.Option(help="Requirement by which the Space gets this package; default: from PyPI.")
+    ] = None,
+) -> None:
+    """Show the leaderboard in a browser, until interrupted."""
+    from ..eval.leaderboard.app import serve
+    from ..eval.leaderboard.space import write_space
+
+    if space is not None:
+        write_space(space, data, package)
+        print_line(f"{space}  a Space; upload it with  hf upload --repo-type space")
+        return
+    print_line(f"http://{host}:{port}  the leaderboard; stop with Ctrl-C")
+    serve(data, host=host, port=port)
