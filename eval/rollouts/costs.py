@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from ...builders.rollouts.episode_record import EpisodeRecord
 from ...toolkit.arrays import Float32Array, FloatArray
 from ...toolkit.records import Arm
 from ...toolkit.safety import CostResult, CostSpec, evaluate_cost
@@ -85,23 +85,23 @@ def cost_of_actions(scene: Scene, spec: CostSpec, init_state: int, actions: Floa
     return evaluate_cost(spec, observer.evidence(np.array(states)))
 
 
-def cost_differences(scene: Scene, episode: dict[str, Any], states: FloatArray) -> Iterator[str]:
+def cost_differences(scene: Scene, episode: EpisodeRecord, states: FloatArray) -> Iterator[str]:
     """In what an episode's recorded cost is not that of its recorded states.
 
     Args:
         scene: Its scene.
-        episode: Its row.
+        episode: Its record.
         states: The simulator's recorded states, shape (H + 1, n).
     """
-    if episode.get("cost") is None:
+    if episode.cost is None:
         return
-    spec = cost_spec(scene, Arm(episode["arm"]))
-    if episode["cost_spec"] != print_cost(spec):
+    spec = cost_spec(scene, episode.arm)
+    if episode.cost_spec != print_cost(spec):
         yield "cost_spec is not that of its task"
         return
     if needs_actions(spec):
         return
-    if abs(cost_of_states(scene, spec, states).total - episode["cost"]) > COST_TOLERANCE:
+    if abs(cost_of_states(scene, spec, states).total - episode.cost) > COST_TOLERANCE:
         yield "cost is not what the recorded states show"
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...builders.rollouts.episode_record import EpisodeRecord
 from ...builders.rollouts.schema import FRAME_FEATURES, SIM_STATES
 from ...builders.rollouts.sim_states import read_sim_states
 from ...toolkit.arrays import Float32Array, FloatArray
@@ -132,18 +133,18 @@ def replay_rows(
 def _replay(
     rollouts: RolloutSet, row: int, states: FloatArray | None, pool: ScenePool, tolerance: float
 ) -> ReplayCheck:
-    episode: dict[str, Any] = rollouts.episodes.slice(row, 1).to_pylist()[0]
-    scene = pool.scene(episode["suite"], episode["base_task"])
-    scene.reset(episode["init_state"])
+    episode = rollouts.record(row)
+    scene = pool.scene(episode.suite, episode.base_task)
+    scene.reset(episode.init_state)
     found = _start_difference(scene, episode, tolerance)
     steps = len(rollouts.rollout_feature("action", row))
     if states is not None and states.shape != (steps + 1, len(scene.physics())):
         found = f"{SIM_STATE} has shape {states.shape}, but {steps} actions give {steps + 1} states of this scene"
     if found is not None:
-        return ReplayCheck(rollout_id=episode["rollout_id"], difference=found, largest=float("nan"))
+        return ReplayCheck(rollout_id=episode.rollout_id, difference=found, largest=float("nan"))
     # Rounding differs between processors and contact magnifies it: with a tolerance, each step starts from its record.
     corrections = states if tolerance > 0 else None
-    recording, early = _execute(scene, rollouts.rollout_feature("action", row), episode["targets"], corrections)
+    recording, early = _execute(scene, rollouts.rollout_feature("action", row), episode.targets, corrections)
     recorded = {name: rollouts.rollout_feature(name, row) for name in rollouts.frames if name != "action"}
     if tolerance > 0:  # whether two things touch is no distance
         recorded.pop(CONTACT, None)
@@ -156,20 +157,21 @@ def _replay(
     beyond = [said for size, said in differences if not size <= tolerance]
     outcome = early or _outcome_difference(scene, recording, episode, tolerance)
     return ReplayCheck(
-        rollout_id=episode["rollout_id"],
+        rollout_id=episode.rollout_id,
         difference=beyond[0] if beyond else outcome,
         largest=max(size for size, _ in differences),
     )
 
 
-def _start_difference(scene: Scene, episode: dict[str, Any], tolerance: float) -> str | None:
+def _start_difference(scene: Scene, episode: EpisodeRecord, tolerance: float) -> str | None:
     here = {"scene_sha256": scene.scene_sha256}
     if tolerance == 0:  # a hash knows no tolerance
         here["settled_state_sha256"] = scene.state().sha256()
     for name, value in here.items():
-        if value != episode[name]:
-            hint = _rounding_hint(episode["rounding_kernel"]) if name == "settled_state_sha256" else ""
-            return f"{name} is {value[:12]} here, {episode[name][:12]} as recorded{hint}"
+        recorded = getattr(episode, name)
+        if value != recorded:
+            hint = _rounding_hint(episode.rounding_kernel) if name == "settled_state_sha256" else ""
+            return f"{name} is {value[:12]} here, {recorded[:12]} as recorded{hint}"
     return None
 
 
@@ -232,23 +234,24 @@ def _largest(here: npt.NDArray[Any], recorded: npt.NDArray[Any]) -> FloatArray:
     return np.where(np.isnan(off), np.inf, off)
 
 
-def _outcome_difference(scene: Scene, recording: Recording, episode: dict[str, Any], tolerance: float) -> str | None:
+def _outcome_difference(scene: Scene, recording: Recording, episode: EpisodeRecord, tolerance: float) -> str | None:
     reached, steps = scene.succeeded(), len(recording.frames["action"])
-    if reached != episode["success"]:
+    if reached != episode.success:
         said = "is reached" if reached else "is not reached"
-        return f"success is recorded as {episode['success']}, but the goal {said} after {steps} actions"
+        return f"success is recorded as {episode.success}, but the goal {said} after {steps} actions"
     for name, size in final_differences(recording, episode).items():
         if not size <= tolerance and not (tolerance > 0 and FINAL[name] == CONTACT):
             return f"{name} is off by {size:.2g}"
     return None
 
 
-def final_differences(recording: Recording, episode: dict[str, Any]) -> dict[str, float]:
+def final_differences(recording: Recording, episode: EpisodeRecord) -> dict[str, float]:
     """How far what an episode says of its end is from a recording of it, in the units of each column."""
     found = {}
     for name, feature in FINAL.items():
-        if episode.get(name) is not None:
+        recorded = getattr(episode, name)
+        if recorded is not None:
             value, said = recording.final[feature], np.zeros(len(recording.final[feature]), np.float32)
-            said[: len(episode[name])] = episode[name][: len(said)]
+            said[: len(recorded)] = recorded[: len(said)]
             found[name] = float(np.abs(value - said).max())
     return found

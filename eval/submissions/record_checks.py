@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ...builders.rollouts.episode_record import VERSION_FIELDS
+from ...builders.rollouts.episode_record import VERSION_FIELDS, EpisodeRecord
 from ...builders.rollouts.schema import rollout_name
 from ...toolkit.errors import DatasetError
 from ...toolkit.probes.visual_settings import draw_visual_settings, read_visual_settings, visual_settings_json
@@ -92,7 +92,7 @@ def check_rollouts(rollouts: RolloutSet, instances: Sequence[Instance]) -> tuple
         rollouts: Read with all frame features that they have.
         instances: The task release, references and conflicts.
     """
-    episodes: list[dict[str, Any]] = rollouts.episodes.to_pylist()
+    episodes = rollouts.records()
     by_id = {instance.instance_id: instance for instance in instances}
     return (
         *_one_of_each(episodes),
@@ -117,19 +117,19 @@ def expected_pairs(rollouts: RolloutSet, instances: Sequence[Instance]) -> dict[
     return {str(prompt): repeats * conflicts[prompt] * (prompt in prompts) for prompt in Prompt}
 
 
-def _one_of_each(episodes: list[dict[str, Any]]) -> Iterator[Finding]:
+def _one_of_each(episodes: Sequence[EpisodeRecord]) -> Iterator[Finding]:
     # Wordings under language probes are a release of their own, with a version of their own.
-    reworded = [episode for episode in episodes if episode["language_probe"] != LanguageProbe.W0]
-    unchanged = [episode for episode in episodes if episode["language_probe"] == LanguageProbe.W0]
+    reworded = [episode for episode in episodes if episode.language_probe is not LanguageProbe.W0]
+    unchanged = [episode for episode in episodes if episode.language_probe is LanguageProbe.W0]
     for name, among in (*((name, episodes) for name in ONE_VALUE), *((WORDED, a) for a in (unchanged, reworded))):
-        counts = Counter(str(episode[name]) for episode in among)
+        counts = Counter(getattr(episode, name) for episode in among)
         if len(counts) > 1:
             usual = counts.most_common(1)[0][0]
-            odd = [episode["rollout_id"] for episode in among if str(episode[name]) != usual]
+            odd = [episode.rollout_id for episode in among if getattr(episode, name) != usual]
             yield from finding("provenance", f"{name} has {len(counts)} values", odd)
 
 
-def _versions(episodes: list[dict[str, Any]]) -> Iterator[Finding]:
+def _versions(episodes: Sequence[EpisodeRecord]) -> Iterator[Finding]:
     """Versions that move success rates are pinned by this package; it names them itself."""
     wanted = {"protocol_version": PROTOCOL_VERSION}
     for requirement in importlib.metadata.requires("conflictvla") or ():
@@ -137,105 +137,98 @@ def _versions(episodes: list[dict[str, Any]]) -> Iterator[Finding]:
         if pinned:
             wanted[f"{pinned[1]}_version"] = pinned[2]
     for name, version in wanted.items():
-        odd = [episode["rollout_id"] for episode in episodes if episode[name] != version]
+        odd = [episode.rollout_id for episode in episodes if getattr(episode, name) != version]
         yield from finding("versions", f"{name} is not {version}", odd)
 
 
-def _instances(episodes: list[dict[str, Any]], by_id: Mapping[str, Instance]) -> Iterator[Finding]:
-    unknown = [episode["rollout_id"] for episode in episodes if episode["instance_id"] not in by_id]
+def _instances(episodes: Sequence[EpisodeRecord], by_id: Mapping[str, Instance]) -> Iterator[Finding]:
+    unknown = [episode.rollout_id for episode in episodes if episode.instance_id not in by_id]
     yield from finding("tasks", "instances that the task release does not have", unknown)
     wrong: dict[str, list[str]] = defaultdict(list)
     for episode in episodes:
-        instance = by_id.get(episode["instance_id"])
+        instance = by_id.get(episode.instance_id)
         if instance is None:
             continue
         for name in OF_THE_INSTANCE:
-            expected = getattr(instance, name)
-            if episode[name] != (list(expected) if name == "targets" else expected):
-                wrong[name].append(episode["rollout_id"])
-        if episode["prompt_text"] != prompt_text(instance.instruction, instance.prompt):
-            wrong["prompt_text"].append(episode["rollout_id"])
+            if getattr(episode, name) != getattr(instance, name):
+                wrong[name].append(episode.rollout_id)
+        if episode.prompt_text != prompt_text(instance.instruction, instance.prompt):
+            wrong["prompt_text"].append(episode.rollout_id)
     for name, concerned in wrong.items():
         yield from finding("tasks", f"{name} is not the task release's", concerned)
 
 
-def _names(episodes: list[dict[str, Any]]) -> Iterator[Finding]:
+def _names(episodes: Sequence[EpisodeRecord]) -> Iterator[Finding]:
     """A rollout's name says policy, instance, initial state and seed, so that no name can hide another rollout."""
     wrong = [
-        str(episode["rollout_id"])
+        episode.rollout_id
         for episode in episodes
-        if episode["rollout_id"]
+        if episode.rollout_id
         != rollout_name(
-            episode["policy_name"],
-            episode["instance_id"],
-            episode["init_state"],
-            episode["seed"],
-            episode["visual_probe"],
+            episode.policy_name, episode.instance_id, episode.init_state, episode.seed, episode.visual_probe
         )
     ]
     yield from finding("names", "rollout_id says another rollout than the fields beside it", wrong)
-    odd = sorted({repr(e["policy_name"])[:120] for e in episodes if not POLICY_NAME.fullmatch(e["policy_name"])})
+    odd = sorted({repr(e.policy_name)[:120] for e in episodes if not POLICY_NAME.fullmatch(e.policy_name)})
     for name in ("policy_revision", "policy_settings"):
-        long = [str(e["rollout_id"]) for e in episodes if not fits(name, e[name])]
+        long = [e.rollout_id for e in episodes if not fits(name, getattr(e, name))]
         yield from finding("names", f"{name} is too long or holds control characters", long)
     yield from finding("names", "a policy's name is letters, digits and . _ - + / only, at most 100", odd)
 
 
-def _pictures(episodes: list[dict[str, Any]]) -> Iterator[Finding]:
+def _pictures(episodes: Sequence[EpisodeRecord]) -> Iterator[Finding]:
     """What a visual probe changed is drawn from base task, initial state and seed; nobody may choose it."""
     wrong = []
     for episode in episodes:
         try:
-            said = read_visual_settings(episode["visual_settings"], episode["rollout_id"])
+            said = read_visual_settings(episode.visual_settings, episode.rollout_id)
         except DatasetError:
-            wrong.append(episode["rollout_id"])
+            wrong.append(episode.rollout_id)
             continue
         drawn = draw_visual_settings(
-            VisualProbe(episode["visual_probe"]),
+            episode.visual_probe,
             [] if said is None else list(said.colours),
-            task_id=f"{episode['suite']}/{episode['base_task']}",
-            init_state=episode["init_state"],
-            seed=episode["seed"],
+            task_id=f"{episode.suite}/{episode.base_task}",
+            init_state=episode.init_state,
+            seed=episode.seed,
             noise=(said.noise if said else None) or VisualNoise.GAUSSIAN,
         )
-        if visual_settings_json(drawn) != episode["visual_settings"]:
-            wrong.append(episode["rollout_id"])
+        if visual_settings_json(drawn) != episode.visual_settings:
+            wrong.append(episode.rollout_id)
     yield from finding("pictures", "visual_settings are not what this rollout's visual probe draws", wrong)
 
 
-def _ends(episodes: list[dict[str, Any]], rollouts: RolloutSet) -> Iterator[Finding]:
-    lengths = dict(zip((e["rollout_id"] for e in episodes), rollouts.lengths.tolist(), strict=True))
-    failed = [e["rollout_id"] for e in episodes if e["end"] == "policy_error"]
+def _ends(episodes: Sequence[EpisodeRecord], rollouts: RolloutSet) -> Iterator[Finding]:
+    lengths = dict(zip((e.rollout_id for e in episodes), rollouts.lengths.tolist(), strict=True))
+    failed = [e.rollout_id for e in episodes if e.end == "policy_error"]
     yield from finding("ends", "the policy failed, so these were not carried out", failed)
-    late = [e["rollout_id"] for e in episodes if e["success"] and e["success_step"] != lengths[e["rollout_id"]]]
+    late = [e.rollout_id for e in episodes if e.success and e.success_step != lengths[e.rollout_id]]
     yield from finding("ends", "a rollout ends where the goal is reached, these do not", late)
-    short = [e["rollout_id"] for e in episodes if e["end"] == "horizon" and lengths[e["rollout_id"]] != e["horizon"]]
+    short = [e.rollout_id for e in episodes if e.end == "horizon" and lengths[e.rollout_id] != e.horizon]
     yield from finding("ends", "a failed rollout lasts until the horizon, these were cut short", short)
 
 
-def _starts(episodes: list[dict[str, Any]], rollouts: RolloutSet) -> Iterator[Finding]:
+def _starts(episodes: Sequence[EpisodeRecord], rollouts: RolloutSet) -> Iterator[Finding]:
     """Rollouts of one scene and initial state begin with the same hashes and the same first frame, bit by bit."""
     observed = [values for name, values in sorted(rollouts.frames.items()) if name != "action"]
     groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
     for row, episode in enumerate(episodes):
-        groups[episode["suite"], episode["base_task"], episode["init_state"]].append(row)
+        groups[episode.suite, episode.base_task, episode.init_state].append(row)
     odd: dict[str, list[str]] = defaultdict(list)
     for rows in groups.values():
-        starts = {
-            "scene_sha256": [episodes[row]["scene_sha256"] for row in rows],
-            "settled_state_sha256": [episodes[row]["settled_state_sha256"] for row in rows],
+        starts: dict[str, list[Any]] = {
+            "scene_sha256": [episodes[row].scene_sha256 for row in rows],
+            "settled_state_sha256": [episodes[row].settled_state_sha256 for row in rows],
             "first frame": [_digest([values[rollouts.offsets[row]] for values in observed]) for row in rows],
         }
         for name, values in starts.items():
             usual = Counter(values).most_common(1)[0][0]
-            odd[name] += [
-                episodes[row]["rollout_id"] for row, value in zip(rows, values, strict=True) if value != usual
-            ]
+            odd[name] += [episodes[row].rollout_id for row, value in zip(rows, values, strict=True) if value != usual]
     for name, concerned in odd.items():
         yield from finding("starts", f"{name} differs between rollouts of one initial state", concerned)
 
 
-def _copies(episodes: list[dict[str, Any]], rollouts: RolloutSet) -> Iterator[Finding]:
+def _copies(episodes: Sequence[EpisodeRecord], rollouts: RolloutSet) -> Iterator[Finding]:
     """The simulator is exact: equal actions from one start give equal rollouts, and other starts other rollouts.
 
     A policy that ignores its instruction does give the same rollout for a case and its reference; that is no copy.
@@ -246,13 +239,13 @@ def _copies(episodes: list[dict[str, Any]], rollouts: RolloutSet) -> Iterator[Fi
     keys = []
     for row, episode in enumerate(episodes):
         frames = slice(rollouts.offsets[row], rollouts.offsets[row + 1])
-        place = (episode["suite"], episode["base_task"], episode["init_state"])
+        place = (episode.suite, episode.base_task, episode.init_state)
         seen = _digest([values[frames] for values in observed])
         acted = (*place, _digest([rollouts.frames["action"][frames]]))
         keys.append((seen, acted))
         places[seen].add(place)
-        answers[acted].add((seen, episode["success"], tuple(episode["final_eef_pos_m"])))
-    ids = [episode["rollout_id"] for episode in episodes]
+        answers[acted].add((seen, episode.success, episode.final_eef_pos_m))
+    ids = [episode.rollout_id for episode in episodes]
     copied = [name for name, (seen, _) in zip(ids, keys, strict=True) if len(places[seen]) > 1]
     yield from finding("copies", "the same recording stands for different scenes or initial states", copied)
     torn = [name for name, (_, acted) in zip(ids, keys, strict=True) if len(answers[acted]) > 1]
@@ -267,15 +260,15 @@ def _pairs(rollouts: RolloutSet) -> Iterator[Finding]:
         yield from finding("pairs", f"no pair can be scored because of {field}", concerned)
 
 
-def _missing(episodes: list[dict[str, Any]], instances: Sequence[Instance]) -> Iterator[Finding]:
+def _missing(episodes: Sequence[EpisodeRecord], instances: Sequence[Instance]) -> Iterator[Finding]:
     """Every instance of a condition in use (prompt and probes), in every initial state and seed in use, once."""
-    there = Counter((e["instance_id"], e["init_state"], e["seed"], e["visual_probe"]) for e in episodes)
-    repeated = [_run_name(name, *run) for (name, *run), count in there.items() if count > 1]
+    there = Counter((e.instance_id, e.init_state, e.seed, e.visual_probe) for e in episodes)
+    repeated = [_run_name(*run) for run, count in there.items() if count > 1]
     yield from finding("complete", "rolled out more than once", repeated)
     pictures: dict[tuple[str, str], set[str]] = defaultdict(set)
     for episode in episodes:
-        pictures[episode["prompt"], episode["language_probe"]].add(episode["visual_probe"])
-    runs = sorted(product({e["init_state"] for e in episodes}, {e["seed"] for e in episodes}))
+        pictures[episode.prompt, episode.language_probe].add(episode.visual_probe)
+    runs = sorted(product({e.init_state for e in episodes}, {e.seed for e in episodes}))
     missing = [
         _run_name(instance.instance_id, state, seed, visual_probe)
         for instance in instances

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...builders.rollouts.episode_record import EpisodeRecord
 from ...builders.rollouts.schema import SIM_STATES
 from ...builders.rollouts.sim_states import read_sim_states
 from ...toolkit.arrays import FloatArray
@@ -54,7 +55,7 @@ def check_states(
         tolerance: Largest difference of a settled position that still counts as equal, in m and rad.
         progress: Told each rollout's id when it was looked at.
     """
-    episodes: list[dict[str, Any]] = rollouts.episodes.to_pylist()
+    episodes = rollouts.records()
     wrong: dict[str, list[str]] = defaultdict(list)
     has_states = (folder / SIM_STATES).is_dir()
     order = sorted(range(len(episodes)), key=lambda row: _place(episodes[row]))
@@ -63,36 +64,36 @@ def check_states(
     here: dict[str, str] = {}
     for row in order:
         episode = episodes[row]
-        scene = scenes.scene(episode["suite"], episode["base_task"])
+        scene = scenes.scene(episode.suite, episode.base_task)
         if _place(episode) != settled:
-            scene.reset(episode["init_state"])
+            scene.reset(episode.init_state)
             settled, start = _place(episode), scene.physics()
             here = {"scene_sha256": scene.scene_sha256}
             if tolerance == 0:  # a hash knows no tolerance
                 here["settled_state_sha256"] = scene.state().sha256()
-        said = [f"{name} is not that of this scene" for name, value in here.items() if episode[name] != value]
+        said = [f"{name} is not that of this scene" for name, value in here.items() if getattr(episode, name) != value]
         if _wrongly_coloured(episode, scene):
             said.append("the colours of visual_settings are not of this scene's materials")
         if has_states:
             states = read_sim_states(folder, [row])[row]
             said += _state_differences(states, rollouts, row, scene, episode, start, tolerance)
         for what in said:
-            wrong[what].append(episode["rollout_id"])
+            wrong[what].append(episode.rollout_id)
         if progress:
-            progress(episode["rollout_id"])
+            progress(episode.rollout_id)
     return tuple(found for what, concerned in wrong.items() for found in finding("states", what, concerned))
 
 
-def _place(episode: dict[str, Any]) -> tuple[Any, ...]:
-    return episode["suite"], episode["base_task"], episode["init_state"]
+def _place(episode: EpisodeRecord) -> tuple[Any, ...]:
+    return episode.suite, episode.base_task, episode.init_state
 
 
-def _wrongly_coloured(episode: dict[str, Any], scene: Scene) -> bool:
+def _wrongly_coloured(episode: EpisodeRecord, scene: Scene) -> bool:
     try:
-        visual = read_visual_settings(episode["visual_settings"], episode["rollout_id"])
+        visual = read_visual_settings(episode.visual_settings, episode.rollout_id)
     except DatasetError:
         return False  # said by the checks of the records
-    coloured = episode["visual_probe"] >= VisualProbe.V2
+    coloured = episode.visual_probe >= VisualProbe.V2
     return set(visual.colours if visual else ()) != set(entity_materials(scene) if coloured else ())
 
 
@@ -101,7 +102,7 @@ def _state_differences(
     rollouts: RolloutSet,
     row: int,
     scene: Scene,
-    episode: dict[str, Any],
+    episode: EpisodeRecord,
     start: FloatArray,
     tolerance: float,
 ) -> Iterator[str]:
@@ -113,7 +114,7 @@ def _state_differences(
     if not np.abs(states[0] - start).max() <= tolerance:
         yield "the first recorded state is not the settled one"
     looked_at = np.unique(np.linspace(0, steps - 1, LOOKED_AT).astype(int))
-    recorder = Recorder(scene, tuple(episode["targets"]))
+    recorder = Recorder(scene, episode.targets)
     for step in looked_at:
         scene.show(states[step])
         recorder.append(np.zeros(ACTION_WIDTH, np.float32))
@@ -127,6 +128,6 @@ def _state_differences(
     for name, off in final_differences(shown, episode).items():
         if FINAL[name] != CONTACT and not off <= SHOWN_TOLERANCE:
             yield f"{name} is not what the last recorded state shows"
-    if scene.succeeded() != episode["success"]:
+    if scene.succeeded() != episode.success:
         yield "success is not what the last recorded state shows"
     yield from cost_differences(scene, episode, states)

@@ -123,13 +123,13 @@ def test_recorded_states_and_actions_give_the_cost_again(scene: Scene, careless:
 
 def test_a_cost_that_its_states_do_not_show_is_found(scene: Scene, careless: dict[Arm, Rollout]) -> None:
     rollout = careless[Arm.CONFLICT]
-    episode = {name: getattr(rollout.episode, name) for name in ("arm", "cost", "cost_spec")}
-    assert not [*cost_differences(scene, episode, rollout.sim_states)]
-    cheap = cost_differences(scene, episode | {"cost": 3.0}, rollout.sim_states)
+    assert not [*cost_differences(scene, rollout.episode, rollout.sim_states)]
+    cheap = cost_differences(scene, replace(rollout.episode, cost=3.0), rollout.sim_states)
     assert [*cheap] == ["cost is not what the recorded states show"]
-    other = cost_differences(scene, episode | {"cost_spec": "(:cost)"}, rollout.sim_states)
+    other = cost_differences(scene, replace(rollout.episode, cost_spec="(:cost)"), rollout.sim_states)
     assert [*other] == ["cost_spec is not that of its task"]
-    assert not [*cost_differences(scene, {"arm": "conflict", "cost": None}, rollout.sim_states)]
+    without = replace(rollout.episode, cost=None, cost_amounts=None, cost_spec=None)
+    assert not [*cost_differences(scene, without, rollout.sim_states)]
 
 
 @pytest.fixture(scope="module")
