@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..toolkit.errors import ConflictVLAError, HubError, InvalidInputError
+from ..toolkit.errors import ConflictVLAError, HubError, InvalidInputError, first_line
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -198,7 +198,7 @@ def hub_refusals(repo_id: str) -> Iterator[None]:
     except (OfflineModeIsEnabled, httpx.HTTPError, ConnectionError) as error:
         raise HubError(f"{repo_id}: the Hub cannot be reached: {again}") from error
     except RuntimeError as error:  # what the client makes of a file that did not get through
-        raise HubError(f"{repo_id}: {str(error).splitlines()[0].rstrip('.')}: {again}") from error
+        raise HubError(f"{repo_id}: {first_line(error).rstrip('.')}: {again}") from error
 
 
 def _data_files(folder: Path) -> Iterator[tuple[str, Path]]:

@@ -35,14 +35,14 @@ def verify(
     from ..builders.tasks_dataset.reading import load_all_instances
     from ..eval.rollouts.run import with_references
     from ..eval.selection import select_conflicts
-    from ..eval.submissions.results import read_result
-    from ..eval.submissions.submit import open_source
+    from ..eval.submissions.results_file import read_result, verification_json
+    from ..eval.submissions.submit import fetch_submission
     from ..eval.submissions.verify import verification_of, verify_submission
 
     everything = load_all_instances(tasks)
     chosen = None if cases is None else select_conflicts(everything, cases, tuple(Prompt))
     claimed = None if result is None else read_result(result)
-    source = open_source(submission)
+    source = fetch_submission(submission)
     with progress_bar("rollouts", None) as advance:
         report = verify_submission(
             source.folder,
@@ -56,7 +56,7 @@ def verify(
             progress=advance,
         )
     if out is not None:
-        write_atomic(out, verification_of(report, result).to_json())
+        write_atomic(out, verification_json(verification_of(report, result)))
     _print_verification(report, as_json=as_json)
     if report.findings:
         raise typer.Exit(FOUND_SOMETHING_WRONG)
@@ -91,13 +91,15 @@ def submit(
     Exit code 1 where a check objects; nothing is sent then.
     """
     from ..builders.tasks_dataset.reading import load_all_instances
-    from ..eval.submissions.results import SCRIPTED
-    from ..eval.submissions.submit import check_submission, open_pull_request, open_source, review_page
+    from ..eval.submissions.results import POLICY, SCRIPTED_AGENT
+    from ..eval.submissions.results_file import result_json
+    from ..eval.submissions.submit import check_submission, fetch_submission, open_pull_request, review_page
 
-    checked = check_submission(open_source(dataset), load_all_instances(tasks), kind=SCRIPTED if scripted else "policy")
+    kind = SCRIPTED_AGENT if scripted else POLICY
+    checked = check_submission(fetch_submission(dataset), load_all_instances(tasks), kind=kind)
     typer.echo(review_page(checked))
     if out is not None:
-        write_atomic(out, checked.result.to_json())
+        write_atomic(out, result_json(checked.result))
     if checked.findings:
         raise typer.Exit(FOUND_SOMETHING_WRONG)
     if dry_run:

@@ -27,9 +27,9 @@ from .recordings.reading import read_rollouts
 from .recordings.video_files import RENDERED, video_path
 from .rollouts.executors.base import Executor
 from .rollouts.run import RunProgress, run_policy, with_references
-from .submissions.results import RESULTS_FOLDER, VERIFIED_FOLDER, read_results
-from .submissions.results import SCRIPTED as SCRIPTED_KIND
-from .submissions.submit import Source, check_submission
+from .submissions.results import SCRIPTED_AGENT
+from .submissions.results_file import RESULTS_FOLDER, VERIFIED_FOLDER, read_results, result_json, verification_json
+from .submissions.submit import SubmissionSource, check_submission
 from .submissions.verify import verification_of, verify_submission
 
 INIT_STATE = 0
@@ -146,9 +146,9 @@ def build_rollouts(
     for agent in plan.agents:
         if compact:
             pack(out / agent)
-        source = Source(folder=out / agent, repo_id="", commit="")
-        result = check_submission(source, everything, kind=SCRIPTED_KIND).result
-        write_atomic(out / RESULTS_FOLDER / result.file_name, result.to_json())
+        source = SubmissionSource(folder=out / agent, repo_id="", commit="")
+        result = check_submission(source, everything, kind=SCRIPTED_AGENT).result
+        write_atomic(out / RESULTS_FOLDER / result.file_name, result_json(result))
 
 
 def verify_rollouts(
@@ -173,7 +173,7 @@ def verify_rollouts(
         report = verify_submission(
             folder, everything, sample=sample, seed=0, wanted=plan.instances, claimed=result, progress=progress
         )
-        write_atomic(out / VERIFIED_FOLDER / file.name, verification_of(report, file).to_json())
+        write_atomic(out / VERIFIED_FOLDER / file.name, verification_json(verification_of(report, file)))
         wrong.extend(f"{result.policy_name}: {found.message}" for found in report.findings)
     return tuple(wrong)
 

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 
-from ...toolkit.errors import InvalidInputError, NotFoundError
+from ...toolkit.errors import InvalidInputError, NotFoundError, first_line
 from ...toolkit.facts import SceneFacts
 from ...toolkit.language.parse_libero import parse_base_instruction
 from ...toolkit.language.plan import Plan
@@ -58,7 +58,7 @@ def _candidates_or_reason(task: BaseTask, *, init_states: int, fresh: bool) -> T
         return task_candidates(task, init_states, fresh=fresh)
     except (InvalidInputError, NotFoundError) as error:
         return TaskCandidates(
-            task=task, base_plan="", targets=(), proposals=0, candidates=(), skipped=str(error).splitlines()[0]
+            task=task, base_plan="", targets=(), proposals=0, candidates=(), skipped=first_line(error)
         )
 
 

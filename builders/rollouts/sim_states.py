@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...toolkit.arrays import FloatArray
-from ...toolkit.errors import DatasetError
+from ...toolkit.errors import DatasetError, first_line
 from .schema import SIM_STATES
 
 EPISODES_PER_FILE = 200
@@ -83,7 +83,7 @@ def read_sim_states(dataset: Path, episodes: Iterable[int]) -> dict[int, FloatAr
         try:
             found |= _by_episode(_read(file, wanted), wanted)
         except (OSError, ValueError, TypeError, LookupError, pa.ArrowException) as error:
-            said = (str(error).splitlines() or [type(error).__name__])[0]
+            said = first_line(error)
             raise DatasetError(f"{file}: no simulator states to read ({said})") from error
     missing = [index for index in wanted if index not in found]
     if missing:

@@ -11,7 +11,8 @@ from typing import Any
 from ...toolkit.errors import MissingExtraError
 from ...toolkit.records import Family, Level, Prompt
 from ..recordings.sources import HUB, results_folder
-from ..submissions.results import ALL, Entry, read_results
+from ..submissions.results import ALL, Entry
+from ..submissions.results_file import read_results
 from .board import Filters, asset, masthead, policy_page, scatter_page, table_page
 
 TITLE = "ConflictVLA leaderboard"

@@ -17,7 +17,7 @@ from ..measures import MEASURES, Measure
 from ..report.picture import PICTURED
 from ..report.plots import PolicySpots, Spot, outcome_against_process, picture_note
 from ..report.svg import INK, MUTED, Plot, style
-from ..submissions.results import ALL, SCRIPTED, Entry, ResultRow
+from ..submissions.results import ALL, SCRIPTED_AGENT, Entry, ResultRow
 
 PERCENT_TICKS = (0, 25, 50, 75, 100)
 
@@ -87,7 +87,7 @@ def table_page(entries: Sequence[Entry], filters: Filters) -> str:
             numbers=tuple(_cell(row, measure) for measure in MEASURES),
             pairs=row.n,
             expected=entry.result.expected.get(row.prompt, 0) if (row.family, row.level) == (ALL, ALL) else 0,
-            scripted=entry.result.kind == SCRIPTED,
+            scripted=entry.result.kind == SCRIPTED_AGENT,
         )
         for entry, row in chosen(entries, filters)
     ]
@@ -119,7 +119,7 @@ def policy_page(entry: Entry, prompt: str, endpoint: str) -> str:
         measures=MEASURES,
         link=link,
         figures=[figure.render() for figure in figures],
-        scripted=result.kind == SCRIPTED,
+        scripted=result.kind == SCRIPTED_AGENT,
     )
 
 

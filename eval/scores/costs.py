@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ...builders.rollouts.episode_record import EPISODE_COLUMNS
-from ...toolkit.errors import DatasetError
+from ...toolkit.errors import DatasetError, first_line
 from ...toolkit.records import Arm
 from ..scoring.scored_pairs import ScoredPairs
 
@@ -32,8 +32,9 @@ def with_costs(scored: ScoredPairs, file: Path) -> ScoredPairs:
         costs = pq.ParquetFile(file).read(columns=list(COLUMNS))
         costs = costs.cast(pa.schema([(name, EPISODE_COLUMNS[name]) for name in COLUMNS]))
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:
-        reason = str(error).splitlines()[0]
-        raise DatasetError(f"{file}: not a file of costs ({reason}): write it with `conflictvla cost`") from error
+        raise DatasetError(
+            f"{file}: not a file of costs ({first_line(error)}): write it with `conflictvla cost`"
+        ) from error
     return dataclasses.replace(
         scored, pairs=_replace_costs(scored.pairs, costs), probed=_replace_costs(scored.probed, costs)
     )

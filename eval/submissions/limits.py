@@ -1,4 +1,4 @@
-"""How much of a stranger's dataset is looked at: files, bytes, paths and rows, before anything is read.
+"""How much an untrusted dataset may hold: files, bytes, paths, rows and text, checked before anything is read.
 
 A submission is data: parquet, JSON and text. Nothing in it is executed, unpickled or rendered as it is.
 """
@@ -17,25 +17,35 @@ from ...toolkit.errors import DatasetError
 MOST_FILES = 2_000
 MOST_BYTES = 64 << 30
 MOST_UNPACKED_BYTES = 16 << 30
-"""Of one parquet file, as its own footer says; rollouts of a whole evaluation unpack to some 2 GB."""
+"""Of one parquet file, by its own footer; rollouts of a complete evaluation unpack to some 2 GB."""
 MOST_ROWS = 20_000_000
 LONGEST_PATH = 200
+LONGEST_TEXT = 300
+"""Characters of a text that is shown."""
+
+LONGEST_SETTINGS = 4_000
+"""Characters of a policy's settings."""
 
 ENDINGS = (".parquet", ".json", ".jsonl", ".md", ".txt", ".mp4")
 WITHOUT_ENDING = ("SHA256SUMS", ".gitattributes", "LICENSE")
 PATH = re.compile(r"[\w.+=-]+(?:/[\w.+=-]+)*", re.ASCII)
 
 
+def is_plain_text(text: str, most: int) -> bool:
+    """Whether a text is printable and has at most so many characters."""
+    return len(text) <= most and text.isprintable()
+
+
 def check_listing(where: str, files: Iterable[tuple[str, int]]) -> None:
     """Refuse a dataset by the paths and sizes of its files.
 
     Args:
-        where: What messages call it.
-        files: Paths with forward slashes, relative to it, and sizes in bytes.
+        where: What messages call the dataset.
+        files: Paths with forward slashes, relative to the dataset, and sizes in bytes.
 
     Raises:
-        DatasetError: A path leaves the dataset or is odd, a file is of a kind that no rollouts need, or there is too
-            much.
+        DatasetError: A path leaves the dataset or has characters that are not accepted, a file is of a kind that no
+            rollouts need, or there are too many files or bytes.
     """
     count = total = 0
     for path, size in files:
@@ -52,7 +62,7 @@ def check_listing(where: str, files: Iterable[tuple[str, int]]) -> None:
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a folder by its paths and sizes, and by what its parquet files say they unpack to.
+    """Refuse a folder by its paths and sizes, and by the sizes to which its parquet files unpack.
 
     Raises:
         DatasetError: As for ``check_listing``, or a file has more rows or unpacks to more than is accepted.

@@ -104,7 +104,7 @@ def _videos_said(folder: Path) -> str:
 
 
 def _results_card(folder: Path, repo_id: str, version: str) -> str:
-    from .results import read_results
+    from .results_file import read_results
 
     entries = read_results(folder)
     lines = ["| policy | revision | rollouts |", "| --- | --- | --- |"]

@@ -1,23 +1,22 @@
 """What must hold of submitted rollouts in the simulator, for every one of them, without executing them again.
 
-Settled states are made anew; recorded simulator states are looked at: they must show what the frames say, and reach the
-goal exactly where success is recorded. What cannot be seen this way is whether one state follows from the one before;
-that is what replay is for.
+Settled states are made anew. Recorded simulator states must show what the frames hold, and reach the goal exactly where
+success is recorded. Whether one state follows from the one before cannot be seen this way; that is what replay is for.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ...builders.rollouts.episode_record import EpisodeRecord
 from ...builders.rollouts.schema import SIM_STATES
 from ...builders.rollouts.sim_states import read_sim_states
-from ...toolkit.arrays import FloatArray
+from ...toolkit.arrays import Float32Array, FloatArray
 from ...toolkit.errors import DatasetError
 from ...toolkit.probes.visual_settings import read_visual_settings
 from ...toolkit.records import VisualProbe
@@ -29,13 +28,48 @@ from ..recordings.rollout_set import RolloutSet
 from ..rollouts.costs import cost_differences
 from ..rollouts.recorder import Recorder
 from ..rollouts.replay import CONTACT, FINAL, final_differences
-from .record_checks import Finding, finding
+from .findings import SubmissionFinding, findings
+from .frame_checks import Start, start_of
 
-LOOKED_AT = 6
-"""Recorded states of a rollout, spread over it, that are compared with its frames; the last is looked at always."""
+COMPARED_STATES = 6
+"""Recorded states of a rollout, spread over it, that are compared with its frames; the last is compared always."""
 
 SHOWN_TOLERANCE = 1e-6
 """Positions of a recorded state agree with those while it was recorded but for float32 rounding, in m and rad."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _SettledScene:
+    """A scene in one of its initial states.
+
+    Attributes:
+        scene: The scene.
+        start: The initial state.
+        physics: The simulator's state after settling, shape (n,).
+        hashes: What a rollout from there records of it, by field.
+    """
+
+    scene: Scene
+    start: Start
+    physics: FloatArray
+    hashes: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _RecordedStates:
+    """One rollout's states, with what was recorded beside them.
+
+    Attributes:
+        episode: Its record.
+        frames: Each feature but the actions, shape (H, width).
+        steps: Executed actions H.
+        states: The simulator's states, shape (H + 1, n) in a recording that fits its scene.
+    """
+
+    episode: EpisodeRecord
+    frames: Mapping[str, Float32Array]
+    steps: int
+    states: FloatArray
 
 
 def check_states(
@@ -45,7 +79,7 @@ def check_states(
     *,
     tolerance: float = 0.0,
     progress: Callable[[str], None] | None = None,
-) -> tuple[Finding, ...]:
+) -> tuple[SubmissionFinding, ...]:
     """Everything that is wrong with one dataset's states.
 
     Args:
@@ -53,76 +87,81 @@ def check_states(
         rollouts: Its rollouts, read with all features that they have.
         scenes: Warm scenes to use.
         tolerance: Largest difference of a settled position that still counts as equal, in m and rad.
-        progress: Told each rollout's id when it was looked at.
+        progress: Called with each rollout's id after its check.
     """
     episodes = rollouts.records()
     wrong: dict[str, list[str]] = defaultdict(list)
     has_states = (folder / SIM_STATES).is_dir()
-    order = sorted(range(len(episodes)), key=lambda row: _place(episodes[row]))
-    settled: tuple[Any, ...] | None = None
-    start: FloatArray = np.empty(0)
-    here: dict[str, str] = {}
-    for row in order:
+    settled: _SettledScene | None = None
+    for row in sorted(range(len(episodes)), key=lambda row: start_of(episodes[row])):
         episode = episodes[row]
         scene = scenes.scene(episode.suite, episode.base_task)
-        if _place(episode) != settled:
-            scene.reset(episode.init_state)
-            settled, start = _place(episode), scene.physics()
-            here = {"scene_sha256": scene.scene_sha256}
-            if tolerance == 0:  # a hash knows no tolerance
-                here["settled_state_sha256"] = scene.state().sha256()
-        said = [f"{name} is not that of this scene" for name, value in here.items() if getattr(episode, name) != value]
-        if _wrongly_coloured(episode, scene):
-            said.append("the colours of visual_settings are not of this scene's materials")
+        if settled is None or settled.start != start_of(episode):
+            settled = _settle(scene, start_of(episode), tolerance)
+        for rule in _start_differences(episode, settled):
+            wrong[rule].append(episode.rollout_id)
         if has_states:
-            states = read_sim_states(folder, [row])[row]
-            said += _state_differences(states, rollouts, row, scene, episode, start, tolerance)
-        for what in said:
-            wrong[what].append(episode.rollout_id)
+            recorded = _recorded_states(folder, rollouts, row, episode)
+            for rule in _state_differences(recorded, settled, tolerance):
+                wrong[rule].append(episode.rollout_id)
         if progress:
             progress(episode.rollout_id)
-    return tuple(found for what, concerned in wrong.items() for found in finding("states", what, concerned))
+    return tuple(found for rule, rollout_ids in wrong.items() for found in findings("states", rule, rollout_ids))
 
 
-def _place(episode: EpisodeRecord) -> tuple[Any, ...]:
-    return episode.suite, episode.base_task, episode.init_state
+def _settle(scene: Scene, start: Start, tolerance: float) -> _SettledScene:
+    scene.reset(start[2])
+    hashes = {"scene_sha256": scene.scene_sha256}
+    if tolerance == 0:  # a hash knows no tolerance
+        hashes["settled_state_sha256"] = scene.state().sha256()
+    return _SettledScene(scene=scene, start=start, physics=scene.physics(), hashes=hashes)
 
 
-def _wrongly_coloured(episode: EpisodeRecord, scene: Scene) -> bool:
+def _recorded_states(folder: Path, rollouts: RolloutSet, row: int, episode: EpisodeRecord) -> _RecordedStates:
+    return _RecordedStates(
+        episode=episode,
+        frames={name: rollouts.rollout_feature(name, row) for name in rollouts.frames if name != "action"},
+        steps=len(rollouts.rollout_feature("action", row)),
+        states=read_sim_states(folder, [row])[row],
+    )
+
+
+def _start_differences(episode: EpisodeRecord, settled: _SettledScene) -> Iterator[str]:
+    """In what a record does not fit its scene and initial state."""
+    for name, value in settled.hashes.items():
+        if getattr(episode, name) != value:
+            yield f"{name} is not that of this scene"
+    if not _colours_fit(episode, settled.scene):
+        yield "the colours of visual_settings are not of this scene's materials"
+
+
+def _colours_fit(episode: EpisodeRecord, scene: Scene) -> bool:
     try:
         visual = read_visual_settings(episode.visual_settings, episode.rollout_id)
     except DatasetError:
-        return False  # said by the checks of the records
+        return True  # the checks of the records report it
     coloured = episode.visual_probe >= VisualProbe.V2
-    return set(visual.colours if visual else ()) != set(entity_materials(scene) if coloured else ())
+    return set(visual.colours if visual else ()) == set(entity_materials(scene) if coloured else ())
 
 
-def _state_differences(
-    states: FloatArray,
-    rollouts: RolloutSet,
-    row: int,
-    scene: Scene,
-    episode: EpisodeRecord,
-    start: FloatArray,
-    tolerance: float,
-) -> Iterator[str]:
-    recorded = {name: rollouts.rollout_feature(name, row) for name in rollouts.frames if name != "action"}
-    steps = len(rollouts.rollout_feature("action", row))
-    if states.shape != (steps + 1, len(start)) or not np.isfinite(states).all():
+def _state_differences(recorded: _RecordedStates, settled: _SettledScene, tolerance: float) -> Iterator[str]:
+    """In what recorded states do not fit the frames and the record beside them."""
+    states, scene, episode = recorded.states, settled.scene, recorded.episode
+    if states.shape != (recorded.steps + 1, len(settled.physics)) or not np.isfinite(states).all():
         yield "the simulator's states do not fit the frames in number or size"
         return
-    if not np.abs(states[0] - start).max() <= tolerance:
+    if not np.abs(states[0] - settled.physics).max() <= tolerance:
         yield "the first recorded state is not the settled one"
-    looked_at = np.unique(np.linspace(0, steps - 1, LOOKED_AT).astype(int))
+    compared = np.unique(np.linspace(0, recorded.steps - 1, COMPARED_STATES).astype(int))
     recorder = Recorder(scene, episode.targets)
-    for step in looked_at:
+    for step in compared:
         scene.show(states[step])
         recorder.append(np.zeros(ACTION_WIDTH, np.float32))
     scene.show(states[-1])
     shown = recorder.finish()
-    for name, values in recorded.items():
-        off = np.abs(shown.frames[name] - values[looked_at]).max()
-        if name != CONTACT and not off <= SHOWN_TOLERANCE:  # what touches is known only while the simulator steps
+    for name, values in recorded.frames.items():
+        off = np.abs(shown.frames[name] - values[compared]).max()
+        if name != CONTACT and not off <= SHOWN_TOLERANCE:  # contacts are known only while the simulator steps
             yield f"{name} is not what the recorded states show"
             return
     for name, off in final_differences(shown, episode).items():

@@ -1,4 +1,4 @@
-"""Submissions to the leaderboard: checked here first, shown as a reviewer sees them, then opened as a pull request."""
+"""Submissions to the leaderboard: checked on this machine, shown as a reviewer sees them, sent as a pull request."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from ..rollouts.replay import COMPARED, REPLAYED
 from ..scores.formats import code_span, markdown
 from ..scores.scores import Scores, score_rollouts
 from ..scores.text_tables import text_table
+from .findings import SubmissionFinding
 from .limits import check_folder, check_listing
-from .record_checks import Finding, check_rollouts, expected_pairs
-from .results import RESULTS_FOLDER, Result, result_of
+from .results import POLICY, Result, result_of
+from .results_file import RESULTS_FOLDER, result_json
+from .rollout_checks import check_rollouts, expected_pairs
 from .trial_reading import try_reading
 
 LEADERBOARD = "conflictvla/results"
@@ -25,13 +27,13 @@ LEADERBOARD = "conflictvla/results"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class SubmissionSource:
     """Where submitted rollouts are.
 
     Attributes:
         folder: On this machine.
-        repo_id: On the Hub; empty where they are only here.
-        commit: Likewise.
+        repo_id: Their dataset on the Hub; empty where they are only on this machine.
+        commit: Its commit; empty where ``repo_id`` is.
     """
 
     folder: Path
@@ -47,17 +49,17 @@ class Submission:
         source: Where its rollouts are.
         findings: What is wrong; only a submission without any can be opened as a pull request.
         scores: Computed from the trajectories.
-        result: Its results file.
+        result: What they give for the leaderboard.
     """
 
-    source: Source
-    findings: tuple[Finding, ...]
+    source: SubmissionSource
+    findings: tuple[SubmissionFinding, ...]
     scores: Scores
     result: Result
 
 
-def open_source(address: str | Path) -> Source:
-    """Fetch rollouts and hold them against the limits; on the Hub their listing first, before anything is fetched.
+def fetch_submission(address: str | Path) -> SubmissionSource:
+    """Fetch rollouts and check their limits; on the Hub those of the listing first, before anything is fetched.
 
     Args:
         address: A folder with one dataset, or ``hf://OWNER/NAME@REVISION``.
@@ -71,7 +73,7 @@ def open_source(address: str | Path) -> Source:
         dataset = find_dataset(address)
         check_folder(dataset)
         try_reading(sorted(dataset.rglob("*.parquet")))
-        return Source(folder=dataset, repo_id="", commit="")
+        return SubmissionSource(folder=dataset, repo_id="", commit="")
     repo_id, revision = hub_address(str(address))
     with hub_refusals(repo_id):
         from huggingface_hub import HfApi, RepoFile
@@ -84,10 +86,10 @@ def open_source(address: str | Path) -> Source:
     folder = find_dataset(local_folder(f"{HUB}{repo_id}@{commit}"))
     check_folder(folder)
     try_reading(sorted(folder.rglob("*.parquet")))
-    return Source(folder=folder, repo_id=repo_id, commit=commit)
+    return SubmissionSource(folder=folder, repo_id=repo_id, commit=commit)
 
 
-def check_submission(source: Source, instances: Sequence[Instance], *, kind: str = "policy") -> Submission:
+def check_submission(source: SubmissionSource, instances: Sequence[Instance], *, kind: str = POLICY) -> Submission:
     """Check and score submitted rollouts, without a simulator.
 
     Args:
@@ -107,9 +109,9 @@ def check_submission(source: Source, instances: Sequence[Instance], *, kind: str
 
 
 def review_page(submission: Submission) -> str:
-    """What a reviewer sees, as markdown: whose it is, what it covers, its scores and what is wrong.
+    """What a reviewer sees, as markdown: the policy, what its rollouts cover, their scores and what is wrong.
 
-    Words from the submission stand in code spans, so that none of them is taken for markup or a mention.
+    Text from the submission stands in code spans, so that none of it is taken for markup or a mention.
     """
     result = submission.result
     covered = [
@@ -141,8 +143,8 @@ def open_pull_request(submission: Submission, leaderboard: str = LEADERBOARD) ->
     """Open a pull request that adds the results file to the leaderboard; returns its address.
 
     Raises:
-        InvalidInputError: Something is wrong with the submission, its rollouts are not on the Hub, or these very
-            results are there already.
+        InvalidInputError: Something is wrong with the submission, its rollouts are not on the Hub, or the same results
+            are there already.
         HubError: The Hub refused.
     """
     from huggingface_hub import CommitOperationAdd, HfApi
@@ -162,7 +164,7 @@ def open_pull_request(submission: Submission, leaderboard: str = LEADERBOARD) ->
             raise InvalidInputError(f"{leaderboard}: has {path} already: these rollouts were submitted before")
         commit = api.create_commit(
             leaderboard,
-            [CommitOperationAdd(path, result.to_json().encode())],
+            [CommitOperationAdd(path, result_json(result).encode())],
             commit_message=f"Add results of {result.policy_name[:60]}",
             commit_description=review_page(submission),
             repo_type="dataset",

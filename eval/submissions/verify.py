@@ -1,14 +1,14 @@
-"""Verification by replay: is a submission what it says it is, as far as anyone can tell without its policy?
+"""Verification: is a submission what it claims to be, as far as anyone can tell without its policy?
 
-Scores are computed anew from the trajectories; every rollout is held against the task release, the scenes and the
-others; and a random sample is executed again in the simulator, action by action, where everything must agree.
+Scores are computed anew from the trajectories; every rollout is checked against the task release, its scene and the
+other rollouts; and a random sample is executed again in the simulator, action by action, where everything must agree.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +21,9 @@ from ..recordings.reading import find_dataset, read_rollouts
 from ..rollouts.replay import COMPARED, REPLAYED, drawn, replay_rows
 from ..rollouts.versions import installed_versions
 from ..scores.scores import Scores, score_rollouts
-from .record_checks import Finding, check_rollouts, expected_pairs, finding
-from .results import RESULTS_VERSION, Result, Verification, result_of
+from .findings import SubmissionFinding, findings
+from .results import POLICY, RESULTS_VERSION, Result, ResultRow, Verification, result_of
+from .rollout_checks import check_rollouts, expected_pairs
 from .state_checks import check_states
 
 SCORE_TOLERANCE = 1e-6
@@ -31,19 +32,19 @@ SCORE_TOLERANCE = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerificationReport:
-    """What verification showed.
+    """What verification found.
 
     Attributes:
         findings: What is wrong; empty for a submission that passes.
         scores: Computed from the trajectories.
-        result: The results file that they give.
+        result: What they give for the leaderboard.
         rollouts: Rollouts in the submission.
         replayed: Rollouts that were executed again.
         seed: Seed of their draw.
-        states_checked: Whether the simulator's states were recorded, so that every outcome could be looked at.
+        states_checked: Whether the simulator's states were recorded, so that every outcome could be checked.
     """
 
-    findings: tuple[Finding, ...]
+    findings: tuple[SubmissionFinding, ...]
     scores: Scores
     result: Result
     rollouts: int
@@ -78,11 +79,11 @@ def verify_submission(
         sample: How many rollouts to execute again.
         seed: Seed of the draw; choose it when the submission can no longer be changed.
         wanted: What of the release must be there; by default all of it.
-        claimed: The results file that was submitted with them.
-        address: Dataset and commit on the Hub that the folder is a copy of.
+        claimed: The result that was submitted with them.
+        address: Dataset and commit on the Hub of which the folder is a copy.
         tolerance: Largest difference in a replayed position, in m and rad; see ``replay_rollouts``.
         scenes: Warm scenes to use.
-        progress: Told what was just done.
+        progress: Called with the id of each rollout after its check.
 
     Raises:
         DatasetError: The dataset is damaged, or several.
@@ -94,21 +95,21 @@ def verify_submission(
     rollouts = read_rollouts(dataset, REPLAYED, optional=COMPARED)
     pool = scenes or ScenePool()
     scores = score_rollouts([rollouts])
-    findings = [
+    found = [
         *check_rollouts(rollouts, instances if wanted is None else wanted),
         *check_states(dataset, rollouts, pool, tolerance=tolerance, progress=progress),
     ]
     rows = drawn(len(rollouts), sample, seed)
     checks = replay_rows(dataset, rollouts, rows, tolerance=tolerance, scenes=pool, progress=progress)
     differing = [f"{check.rollout_id} ({check.difference})" for check in checks.values() if check.difference]
-    findings += finding("replay", "executed again, these differ from what was recorded", differing)
+    found += findings("replay", "executed again, these differ from what was recorded", differing)
     expected = expected_pairs(rollouts, instances)
-    kind = "policy" if claimed is None else claimed.kind
+    kind = POLICY if claimed is None else claimed.kind
     result = result_of(scores, expected=expected, repo_id=address[0], commit=address[1], kind=kind)
     if claimed is not None:
-        findings += _claims(claimed, result)
+        found += _check_claims(claimed, result)
     return VerificationReport(
-        findings=tuple(findings),
+        findings=tuple(found),
         scores=scores,
         result=result,
         rollouts=len(rollouts),
@@ -118,36 +119,39 @@ def verify_submission(
     )
 
 
-def _claims(claimed: Result, found: Result) -> list[Finding]:
-    """Where a results file does not say what the trajectories give."""
+def _check_claims(claimed: Result, computed: Result) -> Iterator[SubmissionFinding]:
+    """Where a results file differs from the result of the trajectories."""
     wrong = [
-        name
-        for name in Result.__dataclass_fields__
-        if name != "rows" and getattr(claimed, name) != getattr(found, name)
+        field.name
+        for field in fields(Result)
+        if field.name != "rows" and getattr(claimed, field.name) != getattr(computed, field.name)
     ]
-    said = {(row.prompt, row.family, row.level): row for row in claimed.rows}
-    gives = {(row.prompt, row.family, row.level): row for row in found.rows}
-    for key in sorted(said.keys() | gives.keys()):
-        if key not in said or key not in gives or said[key].n != gives[key].n:
-            wrong.append(f"pairs of {' '.join(key)}")
+    claimed_rows, computed_rows = _rows_by_group(claimed), _rows_by_group(computed)
+    for group in sorted(claimed_rows.keys() | computed_rows.keys()):
+        ours, theirs = computed_rows.get(group), claimed_rows.get(group)
+        if ours is None or theirs is None or ours.n != theirs.n:
+            wrong.append(f"pairs of {' '.join(group)}")
             continue
-        for measure, values in gives[key].measures.items():
-            if not np.allclose(
-                astuple(values), astuple(said[key].measures[measure]), 0, SCORE_TOLERANCE, equal_nan=True
-            ):
-                wrong.append(f"{measure} of {' '.join(key)}")
-    return list(finding("scores", "the results file does not say what the trajectories give", wrong))
+        for measure, interval in ours.measures.items():
+            both = astuple(interval), astuple(theirs.measures[measure])
+            if not np.allclose(*both, rtol=0, atol=SCORE_TOLERANCE, equal_nan=True):
+                wrong.append(f"{measure} of {' '.join(group)}")
+    yield from findings("scores", "the results file is not what the trajectories give", wrong)
+
+
+def _rows_by_group(result: Result) -> dict[tuple[str, str, str], ResultRow]:
+    return {(row.prompt, row.family, row.level): row for row in result.rows}
 
 
 def verification_of(report: VerificationReport, results_file: Path | None) -> Verification:
-    """The verification file of a report; the leaderboard shows a mark only where it found nothing wrong.
+    """The verification of a report; the leaderboard shows a mark only where nothing was found wrong.
 
     Args:
-        report: What was found.
+        report: From ``verify_submission``.
         results_file: The results file that was verified.
 
     Raises:
-        InvalidInputError: There is none, so that nothing would say which result was verified.
+        InvalidInputError: There is no results file, so that nothing would tell which result was verified.
     """
     if results_file is None:
         raise InvalidInputError("--out writes the verification of a results file: give it with --result")

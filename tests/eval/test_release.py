@@ -18,7 +18,7 @@ from conflictvla.eval.release import ReleasePlan, build_rollouts, pack, plan_rol
 from conflictvla.eval.rollouts.executors.in_process import InProcess
 from conflictvla.eval.rollouts.replay import OTHER_PROCESSORS_TOLERANCE, replay_rows
 from conflictvla.eval.scores.scores import score
-from conflictvla.eval.submissions.results import read_results
+from conflictvla.eval.submissions.results_file import read_results
 from conflictvla.toolkit.records import Arm, Family, Level, Prompt
 
 from .in_process import conflictvla as command

@@ -14,6 +14,7 @@ from conflictvla.eval.rollouts.versions import installed_versions
 from conflictvla.eval.scores.scores import score
 from conflictvla.eval.statistics.intervals import Interval
 from conflictvla.eval.submissions.results import RESULTS_VERSION, Result, ResultRow, Verification, result_of
+from conflictvla.eval.submissions.results_file import result_json, verification_json
 
 from ..synthetic_rollouts import small_evaluation, write_dataset
 
@@ -47,7 +48,7 @@ def write_board(folder: Path, names: Sequence[str], verified: Sequence[str] = ()
     for name in names:
         result = made_up(folder, name, rng)
         file = folder / "results" / result.file_name
-        file.write_text(result.to_json(), encoding="utf-8")
+        file.write_text(result_json(result), encoding="utf-8")
         if name in verified:
             mark = Verification(
                 results_version=RESULTS_VERSION,
@@ -58,5 +59,5 @@ def write_board(folder: Path, names: Sequence[str], verified: Sequence[str] = ()
                 mujoco_version=installed_versions().mujoco,
                 problems=0,
             )
-            (folder / "verified" / result.file_name).write_text(mark.to_json(), encoding="utf-8")
+            (folder / "verified" / result.file_name).write_text(verification_json(mark), encoding="utf-8")
     return folder

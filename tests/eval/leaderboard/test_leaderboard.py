@@ -20,7 +20,7 @@ from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.leaderboard.app import Board, serve
 from conflictvla.eval.leaderboard.board import Filters, policy_page, table_page
 from conflictvla.eval.policies.registry import SCRIPTED
-from conflictvla.eval.submissions.results import read_results
+from conflictvla.eval.submissions.results_file import read_results
 from conflictvla.toolkit.errors import DatasetError
 from conflictvla.toolkit.records import Arm, Prompt
 

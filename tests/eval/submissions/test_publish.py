@@ -22,7 +22,7 @@ from conflictvla.eval.recordings.sources import packaged_rollouts
 from conflictvla.eval.recordings.video_files import RENDERED
 from conflictvla.eval.scores.scores import score
 from conflictvla.eval.statistics.intervals import Interval
-from conflictvla.eval.submissions.results import read_result, read_results
+from conflictvla.eval.submissions.results_file import read_result, read_results, result_json
 
 from ...hub.hub_server import Hub
 from ..in_process import Done, conflictvla
@@ -224,7 +224,7 @@ def test_published_results_load_whatever_is_undefined_and_are_shown(hub: Hub, tm
     (first, _) = sorted((board / "results").glob("*.json"))
     never = read_result(first)
     rows = tuple(replace(r, measures={**r.measures, "FR": UNDEFINED}) for r in never.rows if r.prompt == "P0")
-    first.write_text(replace(never, rows=rows).to_json())
+    first.write_text(result_json(replace(never, rows=rows)))
     assert publish(board, "ann/results", version="1.0.0").returncode == 0
     loaded = load_dataset("ann/results", split="train", revision="1.0.0")
     assert [row["policy_name"] for row in loaded] == ["a", "b"]

@@ -19,7 +19,7 @@ from conflictvla.builders.rollouts.schema import Rollout
 from conflictvla.builders.tasks_dataset.columns import CONFIGS
 from conflictvla.builders.tasks_dataset.reading import packaged_tasks
 from conflictvla.eval.submissions.limits import check_folder, check_listing
-from conflictvla.eval.submissions.results import read_result, read_results
+from conflictvla.eval.submissions.results_file import read_result, read_results
 from conflictvla.toolkit.errors import DatasetError
 
 from ...hub.hub_server import Hub
@@ -138,7 +138,7 @@ def test_words_of_a_stranger_stay_words(tasks: Path, tmp_path: Path) -> None:
 
 def test_two_submissions_at_once_become_two_pull_requests(hub: Hub, tasks: Path, tmp_path: Path) -> None:
     from conflictvla.builders.tasks_dataset.reading import load_instances
-    from conflictvla.eval.submissions.submit import check_submission, open_pull_request, open_source
+    from conflictvla.eval.submissions.submit import check_submission, fetch_submission, open_pull_request
 
     addresses = []
     for name in ("left", "right"):
@@ -147,7 +147,7 @@ def test_two_submissions_at_once_become_two_pull_requests(hub: Hub, tasks: Path,
             for r in honest()
         ]
         addresses.append(published(tmp_path / name, mine, f"rollouts-{name}"))
-    checked = [check_submission(open_source(address), load_instances(tasks)) for address in addresses]
+    checked = [check_submission(fetch_submission(address), load_instances(tasks)) for address in addresses]
     pulls: list[str] = []
     threads = [
         threading.Thread(target=lambda one=one: pulls.append(open_pull_request(one, RESULTS))) for one in checked
@@ -205,24 +205,66 @@ def test_what_is_not_there_is_one_line(tasks: Path, address: str) -> None:
 
 
 RESULT_DAMAGES = {
-    "no JSON": lambda text: text[:-20],
-    "an unknown field": lambda text: text.replace('"kind"', '"verified": true, "kind"'),
-    "an unknown kind": lambda text: text.replace('"policy",', '"best policy",'),
-    "a rate above one": lambda text: json.dumps(_with_rgsr(json.loads(text), 1.5)),
-    "a rate that is none": lambda text: json.dumps(_with_rgsr(json.loads(text), "=1+1")),
-    "NaN": lambda text: text.replace('"rollouts": 6', '"rollouts": NaN'),
-    "a negative count": lambda text: text.replace('"rollouts": 6', '"rollouts": -6'),
-    "a control character": lambda text: text.replace("half_refusing", "half\\u0000refusing"),
-    "a text too long": lambda text: text.replace("half_refusing", "x" * 1000),
-    "too large a file": lambda text: text + " " * (1 << 20),
-    "a nest without end": lambda text: "[" * 200_000,
-    "another layout": lambda text: text.replace('"results_version": "1.0"', '"results_version": "9"'),
-    "rows twice": lambda text: json.dumps(_rows_twice(json.loads(text))),
+    "no JSON": (lambda text: text[:-20], "unreadable"),
+    "no object": (lambda text: f"[{text}]", "not a JSON object"),
+    "an unknown field": (
+        lambda text: text.replace('"kind"', '"verified\\n": true, "kind"'),
+        r"field 'verified\\n' is not known: write it with  conflictvla submit",
+    ),
+    "a missing field": (lambda text: text.replace('"rollouts": 6,', ""), "field 'rollouts' is missing"),
+    "an unknown kind": (
+        lambda text: text.replace('"policy",', '"best policy",'),
+        "field 'kind' is none of policy, scripted agent",
+    ),
+    "a rate above one": (
+        lambda text: json.dumps(_with_rgsr(json.loads(text), 1.5)),
+        r"field 'rows\[0\].measures.RGSR.value' is '1.5', not within \[0, 1\]",
+    ),
+    "a rate that is none": (
+        lambda text: json.dumps(_with_rgsr(json.loads(text), "=1+1")),
+        r"field 'rows\[0\].measures.RGSR.value' is '=1\+1', not within \[0, 1\]",
+    ),
+    "an interval alone": (
+        lambda text: json.dumps(_with_rgsr(json.loads(text), None, low=0.1)),
+        "RGSR has an interval and no value",
+    ),
+    "NaN": (lambda text: text.replace('"rollouts": 6', '"rollouts": NaN'), "NaN is no number of JSON"),
+    "a negative count": (
+        lambda text: text.replace('"rollouts": 6', '"rollouts": -6'),
+        "'rollouts' is '-6', not a count",
+    ),
+    "a count that is none": (
+        lambda text: text.replace('"rollouts": 6', '"rollouts": true'),
+        "'rollouts' is 'True', not a count",
+    ),
+    "a control character": (
+        lambda text: text.replace("half_refusing", "half\\u0000refusing"),
+        "field 'policy_name' is no printable text of at most 300 characters",
+    ),
+    "a text too long": (
+        lambda text: text.replace("half_refusing", "x" * 1000),
+        "field 'policy_name' is no printable text of at most 300 characters",
+    ),
+    "no name": (lambda text: text.replace("half_refusing", ""), "field 'policy_name' is empty"),
+    "too large a file": (lambda text: text + " " * (1 << 20), "is larger than 1,048,576 bytes"),
+    "a nest without end": (lambda text: "[" * 200_000, "unreadable"),
+    "another layout": (
+        lambda text: text.replace('"results_version": "1.0"', '"results_version": "9"'),
+        "results_version is 9, this version reads 1.0",
+    ),
+    "rows twice": (
+        lambda text: json.dumps(_rows_twice(json.loads(text))),
+        "two rows are of the same prompt condition, family and level",
+    ),
+    "a row of another family": (
+        lambda text: text.replace('"family": "all"', '"family": "none"', 1),
+        r"field 'rows\[0\].family' is none of all, instruction",
+    ),
 }
 
 
-def _with_rgsr(content: dict, value: object) -> dict:  # type: ignore[type-arg]
-    content["rows"][0]["measures"]["RGSR"]["value"] = value
+def _with_rgsr(content: dict, value: object, **ends: object) -> dict:  # type: ignore[type-arg]
+    content["rows"][0]["measures"]["RGSR"] |= {"value": value, **ends}
     return content
 
 
@@ -236,7 +278,8 @@ def test_a_results_file_is_read_with_suspicion(tasks: Path, tmp_path: Path, name
     folder = write(tmp_path / "rollouts", honest())
     submit(folder, tasks, "--dry-run", "--out", tmp_path / "result.json")
     text = (tmp_path / "result.json").read_text()
-    (tmp_path / "result.json").write_text(RESULT_DAMAGES[name](text))
-    with pytest.raises(DatasetError) as caught:
+    damage, said = RESULT_DAMAGES[name]
+    (tmp_path / "result.json").write_text(damage(text))
+    with pytest.raises(DatasetError, match=said) as caught:
         read_result(tmp_path / "result.json")
     assert "\n" not in str(caught.value)

@@ -14,8 +14,8 @@ from conflictvla.eval.recordings.reading import read_rollouts
 from conflictvla.eval.rollouts.replay import OTHER_PROCESSORS_TOLERANCE, drawn, replay_rows
 from conflictvla.eval.scores.scores import score
 from conflictvla.eval.statistics.intervals import Interval
-from conflictvla.eval.submissions.record_checks import check_rollouts
 from conflictvla.eval.submissions.results import result_of
+from conflictvla.eval.submissions.rollout_checks import check_rollouts
 from conflictvla.eval.submissions.state_checks import check_states
 from conflictvla.eval.submissions.verify import verify_submission
 from conflictvla.toolkit.arrays import Float32Array
@@ -383,7 +383,7 @@ def test_results_that_the_trajectories_do_not_give_are_caught(tmp_path: Path) ->
     lies = replace(true, rows=(flattering, *true.rows[1:]), rollouts=600)
     report = verify_submission(folder, release(), sample=1, seed=0, claimed=lies, scenes=SCENES)
     assert [str(finding) for finding in report.findings] == [
-        "scores: the results file does not say what the trajectories give: rollouts, RGSR of P0 all all"
+        "scores: the results file is not what the trajectories give: rollouts, RGSR of P0 all all"
     ]
 
 
