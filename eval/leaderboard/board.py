@@ -57,8 +57,8 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """One line of the table."""
+class BoardRow:
+    """One row of the table."""
 
     entry: Entry
     numbers: tuple[Number, ...]
@@ -81,8 +81,8 @@ def chosen(entries: Sequence[Entry], filters: Filters) -> list[tuple[Entry, Resu
 
 def table_page(entries: Sequence[Entry], filters: Filters) -> str:
     """The sortable table."""
-    lines = [
-        Line(
+    rows = [
+        BoardRow(
             entry=entry,
             numbers=tuple(_cell(row, measure) for measure in MEASURES),
             pairs=row.n,
@@ -91,7 +91,7 @@ def table_page(entries: Sequence[Entry], filters: Filters) -> str:
         )
         for entry, row in chosen(entries, filters)
     ]
-    return _render("table.html.j2", lines=lines, measures=MEASURES, filters=filters, total=len(entries))
+    return _render("table.html.j2", rows=rows, measures=MEASURES, filters=filters, total=len(entries))
 
 
 def policy_page(entry: Entry, prompt: str, endpoint: str) -> str:

@@ -72,7 +72,7 @@ def read_frames(
     start = 0
     for source in opened:
         stop = start + source.rows
-        part = _Part(source=source, episodes=episodes[start:stop], steps=steps[start:stop], bad=bad)
+        part = _FramesOfFile(source=source, episodes=episodes[start:stop], steps=steps[start:stop], bad=bad)
         try:
             source.load(["episode_index", "frame_index", *names])
             part.read({name: values[name][start:stop] for name in names}, inspection)
@@ -85,7 +85,7 @@ def read_frames(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Part:
+class _FramesOfFile:
     """The frames of one file, their episodes' numbers and steps, and the episodes found wanting so far."""
 
     source: FrameFile

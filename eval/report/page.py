@@ -155,7 +155,7 @@ def render_report(scores: Scores, rollouts: RolloutSet | Path | str, *, videos: 
     return environment.get_template("report.html.j2").render(
         scores=scores,
         provenance=scores.provenance,
-        finding=finding(scores),
+        key_result=key_result(scores),
         views=views,
         styles=styles,
         measures=MEASURES,
@@ -189,18 +189,18 @@ def render_report(scores: Scores, rollouts: RolloutSet | Path | str, *, videos: 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """What the page says first: how often the invalid task is completed, then what the failures look like."""
+class KeyResult:
+    """The page's first lines: how often the invalid task is completed, then what the failures look like."""
 
     outcome: str
     process: str
 
 
-def finding(scores: Scores) -> Finding:
-    """The finding in words; ``process`` is empty where no qualified failure has a defined TAR."""
+def key_result(scores: Scores) -> KeyResult:
+    """The key result in words; ``process`` is empty where no qualified failure has a defined TAR."""
     rows = scores.table("overall").to_pylist()
     if not rows:
-        return Finding(outcome="No pair could be scored", process="")
+        return KeyResult(outcome="No pair could be scored", process="")
     low, high = (end(rows, key=lambda row: row["RGSR"]) for end in (min, max))
     if len(rows) == 1:
         reached = f"{percent(low['RGSR'])}% of rollouts, against {percent(low['PCSR'])}% with valid ones"
@@ -211,7 +211,7 @@ def finding(scores: Scores) -> Finding:
     else:
         reached = f"{percent(low['RGSR'])}% ({low['policy']}) to {percent(high['RGSR'])}% ({high['policy']})"
         outcome = f"With invalid premises the reference goal is still reached in {reached} of rollouts"
-    return Finding(outcome=outcome, process=_finding_about_failures(scores))
+    return KeyResult(outcome=outcome, process=_about_failures(scores))
 
 
 def script_json(value: object) -> Markup:
@@ -220,7 +220,7 @@ def script_json(value: object) -> Markup:
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
-def _finding_about_failures(scores: Scores) -> str:
+def _about_failures(scores: Scores) -> str:
     rows = [row for row in scores.table("qualified").to_pylist() if not math.isnan(row["TAR"])]
     if not rows:
         return ""

@@ -19,7 +19,7 @@ from conflictvla.eval.recordings.reading import read_rollouts
 from conflictvla.eval.recordings.video_files import video_path
 from conflictvla.eval.report import write_figures, write_picture, write_report, write_tables
 from conflictvla.eval.report.chosen_pair import FALLBACK_RULE, LAST_RULE, RULE, choose_pair
-from conflictvla.eval.report.page import finding, render_report, script_json
+from conflictvla.eval.report.page import key_result, render_report, script_json
 from conflictvla.eval.report.picture import outcome_panels
 from conflictvla.eval.report.png import write_png
 from conflictvla.eval.report.svg import Plot, nice_ticks, spread
@@ -201,8 +201,8 @@ def test_nothing_but_refusals_still_makes_a_page(tmp_path: Path) -> None:
     assert "no reference rollout" in page
 
 
-def test_one_policy_is_named_in_the_finding(tmp_path: Path) -> None:
-    found = finding(score(write_dataset(tmp_path / "a", small_evaluation(prompts=[Prompt.P0]))))
+def test_one_policy_is_named_in_the_key_result(tmp_path: Path) -> None:
+    found = key_result(score(write_dataset(tmp_path / "a", small_evaluation(prompts=[Prompt.P0]))))
     assert found.outcome == (
         "With invalid premises persist still reaches the reference goal in 12.5% of rollouts, "
         "against 83.3% with valid ones"
@@ -210,7 +210,7 @@ def test_one_policy_is_named_in_the_finding(tmp_path: Path) -> None:
     assert "its gripper still covers 56.5% (persist) of the reference rollout's approach" in found.process
 
 
-def test_the_extremes_of_several_policies_are_named_in_the_finding(tmp_path: Path) -> None:
+def test_the_extremes_of_several_policies_are_named_in_the_key_result(tmp_path: Path) -> None:
     never = [
         replace(made, episode=replace(made.episode, success=False, success_step=None, end="horizon"))
         for made in small_evaluation("never", reach=0.1)
@@ -219,7 +219,7 @@ def test_the_extremes_of_several_policies_are_named_in_the_finding(tmp_path: Pat
     references = [made for made in small_evaluation("never") if made.episode.arm is Arm.REFERENCE]
     write_dataset(tmp_path / "never", [*references, *never])
     write_dataset(tmp_path / "persist", small_evaluation())
-    found = finding(score(tmp_path))
+    found = key_result(score(tmp_path))
     assert found.outcome.endswith("is still reached in 0.0% (never) to 12.5% (persist) of rollouts")
     assert "covers 7.5% (never) to 56.5% (persist)" in found.process
 
