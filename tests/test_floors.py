@@ -5,15 +5,27 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 MAX_LINES = 500
+MAX_FILES = 10
+CROWDED = {
+    "cli": "one module for each group of commands",
+    "toolkit": "a floor's own root",
+    "builders": "a floor's own root",
+    "eval": "a floor's own root",
+    "eval/analyses/tables": "one module for each table",
+    "tests": "one module for each thing that concerns the whole repository",
+}
+"""Folders that may hold more Python files, and why."""
 WRITTEN_BY_HAND = {"", ".py", ".pyi", ".md", ".toml", ".yaml", ".yml", ".j2", ".html", ".css", ".js", ".sh"}
 CATCH_ALL_NAMES = {"utils", "util", "helpers", "helper", "common", "core", "misc"}
 MACHINE_PATH = re.compile(r"(?<![\w.~-])/(home|root|tmp|work)/\w")
+CLASS = re.compile(r"^class (\w+)", re.MULTILINE)
 NOT_IN_THE_PACKAGE = {"tests", "docs", ".ci"}
 
 
@@ -30,26 +42,86 @@ def _lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
-def test_each_floor_imports_only_from_those_below() -> None:
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a copy of the package, and the contracts beside it."""
+    folder = tmp_path_factory.mktemp("copy")
+    for path in _tracked():
+        if path.suffix == ".py" and path.parts[0] not in NOT_IN_THE_PACKAGE:
+            (folder / "conflictvla" / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(REPOSITORY / path, folder / "conflictvla" / path)
+    shutil.copy(REPOSITORY / "pyproject.toml", folder)
+    return folder
+
+
+def test_the_package_keeps_its_contracts() -> None:
     result = _lint_imports(REPOSITORY)
 
     assert result.returncode == 0, result.stdout
 
 
-def test_upward_import_is_refused(tmp_path: Path) -> None:
-    package = tmp_path / "conflictvla"
-    for path in _tracked():
-        if path.suffix == ".py" and path.parts[0] not in NOT_IN_THE_PACKAGE:
-            (package / path).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(REPOSITORY / path, package / path)
-    shutil.copy(REPOSITORY / "pyproject.toml", tmp_path)
-    with (package / "toolkit" / "errors.py").open("a") as file:
-        file.write("\nfrom ..eval import policies\n")
-
-    result = _lint_imports(tmp_path)
+@pytest.mark.parametrize(
+    ("file", "planted", "refusal"),
+    [
+        ("toolkit/errors.py", "from ..eval import policies", "toolkit is not allowed to import conflictvla.eval"),
+        ("builders/hub_release.py", "from ..cli import console", "builders is not allowed to import conflictvla.cli"),
+        (
+            "eval/scoring/pairs.py",
+            "from ..report import svg",
+            "eval.scoring is not allowed to import conflictvla.eval.report",
+        ),
+        (
+            "eval/policies/interface.py",
+            "def late() -> None:\n    from ..rollouts import jobs",
+            "eval.policies is not allowed to import conflictvla.eval.rollouts",
+        ),
+        (
+            "toolkit/simulation/scene.py",
+            "from .observing import targets",
+            "No cycles are allowed in conflictvla.toolkit",
+        ),
+        (
+            "toolkit/operators/edit.py",
+            "from ..premises import check",
+            "operators is not allowed to import conflictvla.toolkit.premises",
+        ),
+        (
+            "eval/measures/outcome.py",
+            "from ...builders.rollouts import schema",
+            "eval.measures is not allowed to import conflictvla.builders",
+        ),
+        (
+            "eval/scores/costs.py",
+            "from ...toolkit.simulation import scene",
+            "eval.scores is not allowed to import conflictvla.toolkit.simulation",
+        ),
+    ],
+    ids=["toolkit", "builders", "rooms", "late-import", "circle", "operators", "measures", "scores"],
+)
+def test_a_planted_violation_is_refused(copy: Path, file: str, planted: str, refusal: str) -> None:
+    module = copy / "conflictvla" / file
+    before = module.read_text(encoding="utf-8")
+    module.write_text(f"{before}\n{planted}\n", encoding="utf-8")
+    try:
+        result = _lint_imports(copy)
+    finally:
+        module.write_text(before, encoding="utf-8")
 
     assert result.returncode == 1
-    assert "conflictvla.toolkit is not allowed to import conflictvla.eval" in result.stdout
+    assert refusal in " ".join(result.stdout.split())
+
+
+def test_a_room_without_a_place_among_the_others_is_refused(copy: Path) -> None:
+    room = copy / "conflictvla" / "eval" / "attic"
+    room.mkdir()
+    (room / "__init__.py").touch()
+    try:
+        result = _lint_imports(copy)
+    finally:
+        shutil.rmtree(room)
+
+    assert result.returncode != 0
+    assert "attic" in result.stdout
 
 
 def test_no_file_is_longer_than_500_lines() -> None:
@@ -60,6 +132,26 @@ def test_no_file_is_longer_than_500_lines() -> None:
     }
 
     assert {name: lines for name, lines in lengths.items() if lines > MAX_LINES} == {}
+
+
+def test_no_room_is_crowded() -> None:
+    rooms = Counter(str(path.parent) for path in _tracked() if path.suffix == ".py" and path.name != "__init__.py")
+
+    assert {room: count for room, count in rooms.items() if count > MAX_FILES and room not in CROWDED} == {}
+
+
+def test_the_root_has_no_module_but_the_package_itself() -> None:
+    assert [path.name for path in _tracked() if len(path.parts) == 1 and path.suffix == ".py"] == ["__init__.py"]
+
+
+def test_a_class_has_its_name_alone() -> None:
+    found: dict[str, list[str]] = {}
+    for path in _tracked():
+        if path.suffix == ".py" and path.parts[0] not in NOT_IN_THE_PACKAGE:
+            for name in CLASS.findall((REPOSITORY / path).read_text(encoding="utf-8")):
+                found.setdefault(name, []).append(str(path))
+
+    assert {name: paths for name, paths in found.items() if len(paths) > 1} == {}
 
 
 def test_no_folder_or_file_has_a_catch_all_name() -> None:

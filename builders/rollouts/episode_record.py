@@ -150,3 +150,6 @@ ADDED_COLUMNS: dict[str, str | None] = {
     "rounding_kernel": None,
 }
 """Columns that a recording may lack, and as what they are then read."""
+
+PROBES = {"language_probe": LanguageProbe.W0.value, "visual_probe": VisualProbe.V0.value}
+"""Columns of probes, and their value where there is none."""

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...builders.rollouts.episode_record import PROBES
 from ...toolkit.arrays import BoolArray
 from ...toolkit.records import Arm, Family, LanguageProbe, Level, Prompt, VisualProbe
-from ..scoring.conditions import PROBES
 
 BASELINE = {"arm": Arm.REFERENCE.value, "prompt": Prompt.P0.value, **PROBES}
 """What holds of the rollouts that the others are compared with."""

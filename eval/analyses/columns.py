@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
+from ...builders.rollouts.episode_record import PROBES
 from ..measures import MEASURES, Measure
-from ..scoring.conditions import PROBES
 from ..statistics.intervals import Interval
 from .analysis import Cell, Column, Row
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...builders.rollouts.episode_record import PROBES
 from ..analyses.columns import percent
 from ..analyses.groups import ORDER
 from ..measures import MEASURES
 from ..scores.scores import Scores
-from ..scoring.conditions import PROBES
 from .panels import PERCENT_TICKS, NamedPlot
 from .plots import CONFLICT_COLOUR, REFERENCE_COLOUR, TARGET_COLOUR
 from .svg import INK, MUTED, Plot, Style, spread

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...builders.rollouts.episode_record import PROBES
 from ...toolkit.arrays import FloatArray, IntArray
 from ...toolkit.errors import InvalidInputError
 from ..analyses.analysis import Cell
@@ -18,7 +19,6 @@ from ..analyses.differences import paired_difference, table_with_false_discovery
 from ..analyses.groups import base_task_clusters, rows_where, success
 from ..measures import MEASURE_NAMES, PROCESS_NAMES
 from ..measures.outcome import qualified_failures
-from ..scoring.conditions import PROBES
 from ..statistics.intervals import ratio_difference
 from ..statistics.ratio import Ratio
 from ..statistics.resampling import generator

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ...builders.rollouts.episode_record import PROBES
 from ..analyses.analysis import Cell
 from ..analyses.tables.measures import GROUPINGS, group_column
-from ..scoring.conditions import PROBES
 from .scores import Scores
 from .text_tables import TextTable, text_table
 

@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...builders.rollouts.episode_record import PROBES
 from ...toolkit.arrays import FloatArray
 from ..measures.behaviour import BEHAVIOUR_METRICS, Jerk, duration_s, gripper_movement_m, jerk, path_length
 from ..recordings.rollout_set import RolloutSet
-from .conditions import PROBES
 from .pair_table import policy_labels
 
 JOINTS, FINGERS = "observation.joint_pos_rad", "observation.gripper_pos_m"

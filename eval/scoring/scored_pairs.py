@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...builders.rollouts.episode_record import PROBES
 from ...toolkit.errors import DatasetError
 from ..recordings.defects import Defect, defects_by_field
 from ..recordings.rollout_set import check_unique
-from .conditions import PROBES
 from .pairs import Refusal
 from .parts import PartScores
 from .provenance import Provenance, provenance_of

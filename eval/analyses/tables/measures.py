@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ....builders.rollouts.episode_record import PROBES
 from ....toolkit.arrays import IntArray
 from ....toolkit.errors import NotFoundError, choices
 from ...measures import MEASURE_NAMES, MEASURES, PROCESS_NAMES, Measure
@@ -18,7 +19,6 @@ from ...measures.outcome import (
     reference_goal_success_rate,
     success_rate_drop,
 )
-from ...scoring.conditions import PROBES
 from ...scoring.scored_pairs import ScoredPairs
 from ...statistics.intervals import Interval, cluster_intervals
 from ...statistics.ratio import Ratio, mean_of_defined

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from ....builders.rollouts.episode_record import PROBES
 from ...measures import PROCESS_NAMES
-from ...scoring.conditions import PROBES
 from ..analysis import Analysis
 from ..columns import (
     column,
