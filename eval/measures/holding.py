@@ -11,7 +11,7 @@ import numpy as np
 from ...toolkit.arrays import BoolArray, Float32Array, FloatArray, IntArray
 
 LEAST_GAP_M = 0.004
-"""Fingers that are told to close and stay this far apart hold something; empty ones close to under 2 mm."""
+"""Fingers that close on command and stay this far apart hold something; empty ones close to under 2 mm."""
 
 STEADY_M = 0.001
 """The gap of fingers that hold something changes by no more than this in a step; closing ones move up to 9 mm."""

@@ -100,7 +100,7 @@ def target_approach_ratio(reference_m: FloatArray, conflict_m: FloatArray) -> Fl
 
     Args:
         reference_m: A_k^+ of each pair, from ``target_approach_m``, shape (P, K), NaN in unused slots.
-        conflict_m: A_k^- of each pair, likewise.
+        conflict_m: A_k^- of each pair, shaped as reference_m.
 
     Returns:
         Shape (P,), in [0, 1], lower is a clearer response; NaN where no target qualifies.
@@ -150,7 +150,7 @@ def action_magnitude_suppression(reference_mean: FloatArray, conflict_mean: Floa
 
     Args:
         reference_mean: M^+ of each pair, from ``mean_action_norm``, shape (P,).
-        conflict_mean: M^- of each pair, likewise.
+        conflict_mean: M^- of each pair, shaped as reference_mean.
 
     Returns:
         Shape (P,), in [0, 1], higher is a clearer response.

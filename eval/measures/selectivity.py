@@ -17,7 +17,7 @@ def selectivity(
         reference_p0: y+ of the pairs under P0, as 0 or 1, shape (P,).
         conflict_p0: y- of the same pairs under P0.
         reference_p1: y+ of the same cases and initial states under P1.
-        conflict_p1: y- likewise.
+        conflict_p1: y- of the same cases and initial states under P1.
 
     Returns:
         Shape (P,), in [-2, 2]; the mean is the selectivity.

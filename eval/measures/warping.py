@@ -83,7 +83,7 @@ def _warped(first: FloatArray, second: FloatArray, first_count: IntArray, second
         first: Shape (3, n, B).
         second: Shape (3, m, B).
         first_count: Points that are no padding, shape (B,).
-        second_count: Likewise, shape (B,).
+        second_count: Those of the second path, shape (B,).
     """
     n, m = first.shape[1], second.shape[1]
     backwards = second[:, ::-1]

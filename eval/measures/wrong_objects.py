@@ -1,7 +1,7 @@
-"""Does the gripper turn to what the task is not about? Approach, contact and grasp of the wrong thing. Supplementary.
+"""Does the gripper turn to what the task is not about? Approach, contact and grasp of the wrong object. Supplementary.
 
-*Other things* are a scene's movable objects and fixtures that no predicate of the reference goal names; the table is
-none of them. They are told from the reference goal, which both rollouts of a pair share, so what the conflicting
+*Wrong objects* are a scene's movable objects and fixtures that no predicate of the reference goal names; the table is
+none of them. They follow from the reference goal, which both rollouts of a pair share, so what the conflicting
 instruction names may be among them. Definitions are this project's own: protocol 1.0 names wrong-object contact and
 grasp, and leaves them open.
 """
@@ -15,7 +15,7 @@ from .holding import HOLD_STEPS
 from .process import EPSILON, clip01, target_approach_m
 
 HELD = 2.0
-"""Recorded contact of a thing that both fingers touch; 1 where only some part of the gripper touches it."""
+"""Recorded contact of an entity that both fingers touch; 1 where only some part of the gripper touches it."""
 
 
 def other_approach(
@@ -40,7 +40,7 @@ def other_approach(
         offsets: First frame of each rollout, then F, shape (N + 1,).
         final_eef_pos_m: Gripper site after the last action, shape (N, 3).
         final_object_pos_m: Objects after the last action, shape (N, K, 3).
-        other: Which objects are other things, shape (N, K); the two rollouts of a pair share them.
+        other: Which objects are wrong ones, shape (N, K); the two rollouts of a pair share them.
         reference: Row of each pair's reference rollout, shape (P,).
         conflict: Row of each pair's conflict rollout, shape (P,).
 
@@ -59,10 +59,10 @@ def other_approach(
 
 
 def touched(gripper_contact: Float32Array, offsets: IntArray, final_gripper_contact: FloatArray) -> BoolArray:
-    """Whether the gripper touches each thing at some step, the state after the last action included.
+    """Whether the gripper touches each entity at some step, the state after the last action included.
 
     Args:
-        gripper_contact: Contact with each of J things before each action, shape (F, J).
+        gripper_contact: Contact with each of J objects and fixtures before each action, shape (F, J).
         offsets: First frame of each rollout, then F, shape (N + 1,).
         final_gripper_contact: Contact after the last action, shape (N, J).
 
@@ -74,23 +74,23 @@ def touched(gripper_contact: Float32Array, offsets: IntArray, final_gripper_cont
 
 
 def grasped(gripper_contact: Float32Array, offsets: IntArray) -> BoolArray:
-    """Whether both fingers touch each thing for at least 10 steps in a row (half a second).
+    """Whether both fingers touch each entity for at least 10 steps in a row (half a second).
 
     Args:
-        gripper_contact: Contact with each of J things before each action, shape (F, J).
+        gripper_contact: Contact with each of J objects and fixtures before each action, shape (F, J).
         offsets: First frame of each rollout, then F, shape (N + 1,).
 
     Returns:
         Shape (N, J).
     """
     found = np.zeros((len(offsets) - 1, gripper_contact.shape[1]), np.bool_)
-    for thing in range(gripper_contact.shape[1]):
-        held = gripper_contact[:, thing] == HELD
+    for entity in range(gripper_contact.shape[1]):
+        held = gripper_contact[:, entity] == HELD
         # A run that goes on into the next rollout is two runs.
         edge = np.zeros(len(held) + 1, np.bool_)
         edge[offsets] = True
         edge[1:-1] |= held[1:] != held[:-1]
         marks = np.flatnonzero(edge)
         long_enough = held[marks[:-1]] & (np.diff(marks) >= HOLD_STEPS)
-        found[np.searchsorted(offsets, marks[:-1][long_enough], side="right") - 1, thing] = True
+        found[np.searchsorted(offsets, marks[:-1][long_enough], side="right") - 1, entity] = True
     return found

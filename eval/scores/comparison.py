@@ -69,7 +69,7 @@ class Comparison:
             FR is over each policy's own D_Q, and ``n`` counts the shared pairs that are in either. ``CC`` is the mean
             cost of a conflict rollout, where both sides recorded it.
         only_a: Pairs of the first policy without a counterpart.
-        only_b: Likewise of the second.
+        only_b: Pairs of the second policy without a counterpart.
     """
 
     a: str

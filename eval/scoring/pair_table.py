@@ -42,9 +42,9 @@ PAIR_COLUMNS: dict[str, pa.DataType] = {
     "reference_cost": pa.float64(),
     "conflict_cost": pa.float64(),
 }
-"""Columns of a pair: whose it is, what was asked, how both rollouts ended, the process measures (NaN where undefined),
-whether each arm is at rest until the end without having reached the goal, why TAR is undefined (null where not), and
-what each rollout pays (NaN where that was not recorded)."""
+"""Columns of a pair: its policy and task, what was asked, how both rollouts ended, the process measures (NaN where
+undefined), whether each arm is at rest until the end without having reached the goal, why TAR is undefined (null where
+it is not), and what each rollout pays (NaN where that was not recorded)."""
 
 NO_APPROACH = f"the reference rollout approached no target by {process.LEAST_APPROACH_M:g} m"
 NO_TARGET = "the base task names no target"

@@ -114,11 +114,11 @@ def pair_rollouts(rollouts: RolloutSet) -> Pairing:
     _refuse_disagreements(episodes, conflicts, partner, reasons)
 
     order = _stable_order(episodes, conflicts)
-    kept = order[reasons[order] == ""]
-    pairs = partner[kept]
+    paired = order[reasons[order] == ""]
+    pairs = partner[paired]
     return Pairing(
         reference=pairs,
-        conflict=conflicts[kept],
+        conflict=conflicts[paired],
         refusals=_refusals(episodes, conflicts, partner, reasons),
         unused_references=len(references) - len(np.unique(pairs)),
     )
@@ -159,7 +159,7 @@ def _partners(episodes: pa.Table, references: IntArray, conflicts: IntArray) -> 
     loose, loose_count = _lookup(same_task[references], same_task[conflicts])
     exact, exact_count = _lookup(same_run[references], same_run[conflicts])
     position = np.where(exact_count > 0, exact, loose)
-    # With no reference of the same run the first of the others is kept, so that the differing field can be named.
+    # With no reference of the same run the first of the others stands, so that the differing field can be named.
     matched = np.where(exact_count > 0, exact_count, np.minimum(loose_count, 1))
     if not len(references):
         return np.full(len(conflicts), -1, np.int64), matched

@@ -25,7 +25,7 @@ class PartScores:
 
     Attributes:
         pairs: One row a pair, with ``PAIR_COLUMNS`` and, where asked for, ``SUPPLEMENTARY_COLUMNS``.
-        repeats: Likewise for pairs of repeated reference rollouts.
+        repeats: One row a pair of repeated reference rollouts, with the same columns.
         trajectories: One row a rollout, with ``TRAJECTORY_COLUMNS``; None where not asked for.
         refusals: Conflict rollouts that could not be scored.
         left_out: Defects for which episodes were left out.

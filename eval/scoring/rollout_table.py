@@ -1,4 +1,4 @@
-"""One row a rollout: whose it is, whether it succeeded, and its behaviour metrics."""
+"""One row a rollout: its policy and task, whether it succeeded, and its behaviour metrics."""
 
 from __future__ import annotations
 

@@ -22,9 +22,9 @@ class RecordedEntities:
 
     Attributes:
         recorded: Whether a rollout's objects were recorded, shape (N,).
-        names: Names of the things of each of the distinct scenes, empty for unused slots, shape (S, ENTITY_SLOTS).
+        names: Names of what each of the distinct scenes holds, empty for unused slots, shape (S, ENTITY_SLOTS).
         scene: Which of them is each rollout's, shape (N,).
-        other: Things that no predicate of the reference goal names, shape (N, ENTITY_SLOTS).
+        other: Objects and fixtures that no predicate of the reference goal names, shape (N, ENTITY_SLOTS).
         movable_other: Movable objects that are no target, shape (N, ENTITY_SLOTS).
     """
 
@@ -34,22 +34,22 @@ class RecordedEntities:
     other: BoolArray
     movable_other: BoolArray
 
-    def named(self, touched: BoolArray, grasped: BoolArray) -> ObjectArray:
+    def names_of(self, touched: BoolArray, grasped: BoolArray) -> ObjectArray:
         """Names of what is touched or grasped, such as ``plate_1 (grasped), wine_rack_1``; None where not recorded.
 
         Args:
             touched: Shape (N, ENTITY_SLOTS).
-            grasped: Likewise.
+            grasped: Shape (N, ENTITY_SLOTS).
         """
-        said = np.full(len(self.recorded), None, dtype=object)
-        said[self.recorded] = ""
+        text = np.full(len(self.recorded), None, dtype=object)
+        text[self.recorded] = ""
         for row in np.flatnonzero((touched | grasped).any(axis=1) & self.recorded):
             names = self.names[self.scene[row]]
-            said[row] = ", ".join(
+            text[row] = ", ".join(
                 names[slot] + (" (grasped)" if grasped[row, slot] else "")
                 for slot in np.flatnonzero(touched[row] | grasped[row])
             )
-        return said
+        return text
 
 
 def recorded_entities(episodes: pa.Table) -> RecordedEntities:

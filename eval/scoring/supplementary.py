@@ -37,7 +37,7 @@ SUPPLEMENTARY_COLUMNS: dict[str, pa.DataType] = {
     "touches_other_undefined": pa.string(),
 }
 """Columns behind ``PAIR_COLUMNS``. ``divergence_step`` is NaN where the grippers do not part. ``*_carries_other``,
-``*_touches_other`` and ``*_grasps_other`` are 0 or 1. ``conflict_touched`` names the other things that the conflict
+``*_touches_other`` and ``*_grasps_other`` are 0 or 1. ``conflict_touched`` names the wrong objects that the conflict
 rollout touches and the objects that it grasps, which are marked; null where contacts were not recorded. ``*_undefined``
 says why a measure is NaN, null where it is not; grasps are undefined where touches are."""
 
@@ -56,7 +56,7 @@ OBJECTS = "observation.object_pos_m"
 CONTACT = "observation.gripper_contact"
 
 WRONG_OBJECT_FEATURES = (OBJECTS, CONTACT)
-"""Frame features that the measures of other things need; without them these are NaN."""
+"""Frame features that the measures of wrong objects need; without them these are NaN."""
 
 
 def with_supplementary(pairs: pa.Table, rollouts: RolloutSet, pairing: Pairing) -> pa.Table:
@@ -98,8 +98,8 @@ def _carries_other(rollouts: RolloutSet) -> FloatArray:
 
 def _wrong_object_columns(rollouts: RolloutSet, pairing: Pairing) -> dict[str, Any]:
     reference, conflict = pairing.reference, pairing.conflict
-    things = recorded_entities(rollouts.episodes)
-    recorded = things.recorded & (OBJECTS in rollouts.frames) & (CONTACT in rollouts.frames)
+    entities = recorded_entities(rollouts.episodes)
+    recorded = entities.recorded & (OBJECTS in rollouts.frames) & (CONTACT in rollouts.frames)
     nothing: FloatArray = np.full(len(rollouts), np.nan)
     approach, touches, grasps = nothing[conflict], nothing, nothing
     names: ObjectArray = np.full(len(rollouts), None, dtype=object)
@@ -113,15 +113,15 @@ def _wrong_object_columns(rollouts: RolloutSet, pairing: Pairing) -> dict[str, A
             offsets,
             rollouts.final_eef_pos_m,
             final_pos,
-            things.other[:, :OBJECT_SLOTS],
+            entities.other[:, :OBJECT_SLOTS],
             reference,
             conflict,
         )
-        touched = wrong_objects.touched(contact, offsets, final_contact) & things.other
-        grasped = wrong_objects.grasped(contact, offsets) & things.movable_other
+        touched = wrong_objects.touched(contact, offsets, final_contact) & entities.other
+        grasped = wrong_objects.grasped(contact, offsets) & entities.movable_other
         touches = np.where(recorded, touched.any(axis=1), np.nan)
         grasps = np.where(recorded, grasped.any(axis=1), np.nan)
-        names = things.named(touched, grasped)
+        names = entities.names_of(touched, grasped)
     missing = _reasons(touches[conflict], NO_OBJECTS)
     return {
         "other_approach": approach,

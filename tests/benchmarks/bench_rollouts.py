@@ -58,7 +58,7 @@ def _instance(steps: int) -> Instance:
 
 
 def _bare(scene: Scene) -> None:
-    """The same simulation, nothing observed and nothing kept."""
+    """The same simulation, nothing observed and nothing recorded."""
     scene.reset(0)
     for _ in range(STEPS):
         scene.step(ACTION)

@@ -1,6 +1,6 @@
 """Scoring a full evaluation: 14,530 made-up rollouts of about 3 million frames, from parquet files to scores.
 
-The loop that the vectorised measures are held against is the plain way to write them: one pair at a time, NumPy within
+The loop that the vectorised measures are compared with is the plain way to write them: one pair at a time, NumPy within
 a pair, the same numbers in the end.
 """
 

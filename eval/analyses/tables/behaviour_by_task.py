@@ -91,7 +91,7 @@ def _task_rows(policy: str, own: pa.Table) -> Iterator[dict[str, Any]]:
                     "condition": condition.name,
                     "base_task": task,
                     "metric": name,
-                    **_compared(before[:, index], after[:, index]),
+                    **_comparison(before[:, index], after[:, index]),
                 }
 
 
@@ -100,7 +100,7 @@ def _ordered_tasks(suites: npt.NDArray[Any], tasks: npt.NDArray[Any]) -> list[tu
     return sorted(set(zip(suites, tasks, strict=True)), key=lambda task: (known.get(task[0], len(known)), *task))
 
 
-def _compared(before: FloatArray, after: FloatArray) -> dict[str, Any]:
+def _comparison(before: FloatArray, after: FloatArray) -> dict[str, Any]:
     before, after = before[np.isfinite(before)], after[np.isfinite(after)]
     means = [float(values.mean()) if len(values) else float("nan") for values in (before, after)]
     spreads = [median_absolute_deviation(values) for values in (before, after)]

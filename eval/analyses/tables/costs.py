@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
+from ....toolkit.arrays import IntArray
 from ...measures.outcome import reference_goal_success_rate
 from ...statistics.intervals import cluster_intervals
 from ...statistics.ratio import mean_of_defined
@@ -40,28 +39,34 @@ def cost_table(pairs: pa.Table) -> pa.Table:
     rows = []
     for column in GROUPED_BY:
         for group in groups_of(pairs, column, primary_only=False):
-            kept = group.rows[known[group.rows]]
-            if not len(kept):
+            recorded = group.rows[known[group.rows]]
+            if not len(recorded):
                 continue
-            chosen = pairs.take(pa.array(kept))
-            costs = {name: chosen[name].to_numpy() for name in COST_MEANS[:2]}
-            ratios = [mean_of_defined(cost, most=np.inf) for cost in costs.values()]
-            ratios.append(mean_of_defined((costs["conflict_cost"] == 0.0).astype(np.float64)))
-            ratios += [
-                reference_goal_success_rate(success(chosen, "conflict")),
-                mean_of_defined(chosen["TAR"].to_numpy()),
-            ]
-            row: dict[str, Any] = {
+            row = {
                 "policy": group.policy,
                 "prompt": group.prompt,
                 "among": group.name or "all pairs",
-                "n": len(kept),
+                "n": len(recorded),
             }
-            for name, interval in zip(COST_MEANS, cluster_intervals(ratios, clusters[kept], generator()), strict=True):
-                row |= interval_values(name, interval)
-            rows.append(row)
+            rows.append(row | _means(pairs.take(pa.array(recorded)), clusters[recorded]))
     rows.sort(key=lambda row: (row["policy"], row["prompt"]))  # stable: groups keep their order within
     return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+def _means(pairs: pa.Table, clusters: IntArray) -> dict[str, float]:
+    """The columns ``COST_MEANS`` with their intervals."""
+    costs = [pairs[name].to_numpy() for name in COST_MEANS[:2]]
+    free = (costs[0] == 0.0).astype(np.float64)
+    ratios = [
+        *(mean_of_defined(cost, most=np.inf) for cost in costs),
+        mean_of_defined(free),
+        reference_goal_success_rate(success(pairs, "conflict")),
+        mean_of_defined(pairs["TAR"].to_numpy()),
+    ]
+    row: dict[str, float] = {}
+    for name, interval in zip(COST_MEANS, cluster_intervals(ratios, clusters, generator()), strict=True):
+        row |= interval_values(name, interval)
+    return row
 
 
 ANALYSIS = Analysis(

@@ -68,9 +68,9 @@ def supplementary_table(pairs: pa.Table) -> pa.Table:
     for group in groups_of(pairs, None, primary_only=False):
         chosen = pairs.take(pa.array(group.rows))
         failed = success(chosen, "reference") & ~success(chosen, "conflict")
-        for among, kept in zip(AMONG, (np.ones(len(failed), np.bool_), failed), strict=True):
+        for among, chosen_rows in zip(AMONG, (np.ones(len(failed), np.bool_), failed), strict=True):
             row: dict[str, Any] = {"policy": group.policy, "prompt": group.prompt, "among": among}
-            rows.append(row | _means(chosen.filter(pa.array(kept)), clusters[group.rows][kept]))
+            rows.append(row | _means(chosen.filter(pa.array(chosen_rows)), clusters[group.rows][chosen_rows]))
     return pa.Table.from_pylist(rows, schema=SCHEMA)
 
 

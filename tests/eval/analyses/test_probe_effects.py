@@ -1,4 +1,4 @@
-"""Scores under probes: levels are kept apart, compared on the same pairs, and collapse is told from care."""
+"""Scores under probes: levels are kept apart, compared on the same pairs, and collapse is not taken for care."""
 
 from __future__ import annotations
 
@@ -130,11 +130,11 @@ def test_a_language_probe_is_compared_like_a_visual_one(tmp_path: Path) -> None:
 
 
 def test_tables_are_printed_by_either_spelling(scores: Scores) -> None:
-    said = io.StringIO()
+    printed = io.StringIO()
     for name in ("visual-probe", "visual_probe", "probe_effect"):
-        print_table(scores, name, Console(file=said, width=200))
-    assert said.getvalue().count("By visual probe") == 2
-    assert "selectivity" in said.getvalue()
+        print_table(scores, name, Console(file=printed, width=200))
+    assert printed.getvalue().count("By visual probe") == 2
+    assert "selectivity" in printed.getvalue()
 
 
 def test_the_scores_file_keeps_what_probes_changed(scores: Scores, tmp_path: Path) -> None:

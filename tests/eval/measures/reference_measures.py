@@ -127,9 +127,9 @@ def other_approach(reference: Motion, conflict: Motion) -> float:
     return max(values) if values else math.nan
 
 
-def touches_other(contacts: Sequence[Sequence[float]], things: Sequence[str], goal: Sequence[str]) -> bool:
-    """Whether a thing that the goal does not name is touched at some step from 0 to H."""
-    return any(value > 0 for row in contacts for value, name in zip(row, things, strict=True) if name not in goal)
+def touches_other(contacts: Sequence[Sequence[float]], entities: Sequence[str], goal: Sequence[str]) -> bool:
+    """Whether an entity that the goal does not name is touched at some step from 0 to H."""
+    return any(value > 0 for row in contacts for value, name in zip(row, entities, strict=True) if name not in goal)
 
 
 def grasps_other(contacts: Sequence[Sequence[float]], objects: Sequence[str], targets: Sequence[str]) -> bool:

@@ -39,8 +39,8 @@ def test_constant_acceleration_has_no_jerk() -> None:
     assert jerk(np.stack([t**2, 3 * t, 1 + 0 * t], axis=1), np.array([0, 40])).mean == pytest.approx([0.0], abs=1e-9)
 
 
-@pytest.mark.parametrize(("frequency_hz", "kept"), [(0.5, 0.997), (1.0, 0.988), (2.0, 0.951)])
-def test_a_circle_has_the_stated_share_of_its_jerk(frequency_hz: float, kept: float) -> None:
+@pytest.mark.parametrize(("frequency_hz", "share"), [(0.5, 0.997), (1.0, 0.988), (2.0, 0.951)])
+def test_a_circle_has_the_stated_share_of_its_jerk(frequency_hz: float, share: float) -> None:
     # On a circle of radius r the jerk is r (2 pi nu)^3 throughout; third differences keep (sin x / x)^3 of it.
     angle = 2 * np.pi * frequency_hz * times(200)
     path = 0.1 * np.stack([np.cos(angle), np.sin(angle), 0 * angle], axis=1)
@@ -49,7 +49,7 @@ def test_a_circle_has_the_stated_share_of_its_jerk(frequency_hz: float, kept: fl
     exact = 0.1 * (2 * np.pi * frequency_hz) ** 3
     assert found.mean == pytest.approx([exact * (np.sin(x) / x) ** 3], rel=1e-9)
     assert found.p95 == pytest.approx(found.mean, rel=1e-9)
-    assert found.mean / exact == pytest.approx([kept], abs=1e-3)
+    assert found.mean / exact == pytest.approx([share], abs=1e-3)
 
 
 def test_rounding_to_float32_adds_little_jerk() -> None:

@@ -126,7 +126,7 @@ def slowly(action: Float32Array, fingers: Float32Array, eef: Float32Array, targe
 
 
 def carrying(*, gap_m: float = 0.03, carried_m: float = 0.1, target_moves_m: float = 0.0, steps: int = 15) -> bool:
-    """Ten steps open, then fingers that are told to close at ``gap_m`` and travel for ``steps`` steps."""
+    """Ten steps open, then fingers that close on command at ``gap_m`` and travel for ``steps`` steps."""
     total = 10 + steps
     action = np.zeros((total, 7), np.float32)
     action[:, 6] = -1.0

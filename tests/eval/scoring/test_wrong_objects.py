@@ -1,4 +1,4 @@
-"""Approach, contact and grasp of other things: by hand, against a slow reference, and from files old and new."""
+"""Approach, contact and grasp of wrong objects: by hand, against a slow reference, and from files old and new."""
 
 from __future__ import annotations
 
