@@ -1,4 +1,4 @@
-"""Whether two things touch, as LIBERO's predicates ask it."""
+"""Whether two entities touch, as LIBERO's predicates ask it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ContactCheck:
 
         Args:
             geoms_1: A geom's name, a list of names, or one of robosuite's models, for its contact geoms.
-            geoms_2: Likewise; None for any geom at all.
+            geoms_2: As the first; None for any geom at all.
         """
         geom_a, geom_b = self._data.contact.geom.T
         first = self._members_of(geoms_1)

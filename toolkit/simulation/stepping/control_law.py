@@ -10,7 +10,6 @@ the last update and the gripper's accumulated command survive from one episode i
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +19,7 @@ from robosuite.utils.control_utils import nullspace_torques, opspace_matrices, o
 
 from ...arrays import FloatArray, IndexArray
 from ...source_hash import sources_sha256
-from .compiling import kept, kernel
+from .compiling import cached, kernel
 from .mujoco_library import (
     mj_checkAcc,
     mj_Euler,
@@ -31,8 +30,11 @@ from .mujoco_library import (
     mj_fwdVelocity,
     mj_jacSite,
 )
-from .newton.problem import Problem, substep_of
+from .newton.problem import ConstraintProblem, read_substep
 from .newton.solver import smooth_cost, solve
+
+FOLDER = Path(__file__).parent
+"""All that the functions here are compiled from."""
 
 GRIPPER_SPEED = 0.01
 """How far the gripper's normalised command moves per physics substep."""
@@ -89,7 +91,7 @@ class Buffers(NamedTuple):
         qpos: Joint positions, shape (nq,).
         qvel: Joint velocities, shape (nv,).
         bias: Bias forces, shape (nv,).
-        inertia: The joint-space inertia as MuJoCo keeps it, shape (nM,).
+        inertia: The joint-space inertia as MuJoCo stores it, shape (nM,).
         ctrl: Actuator commands, shape (nu,).
         grip_pos: Position of the site that the controller moves, shape (3,).
         grip_ori: Its orientation matrix, shape (3, 3).
@@ -128,7 +130,7 @@ def _substep(
     own: Buffers,
     arm: ArmIndices,
     gains: ControllerGains,
-    problem: Problem,
+    problem: ConstraintProblem,
 ) -> None:
     """One physics substep; what depends on positions alone must be up to date."""
     # LIBERO's own substep is two forward passes and a step. The second pass only refines the constraint solution that
@@ -139,7 +141,7 @@ def _substep(
     mj_fwdAcceleration(model, data)
     mj_jacSite(model, data, own.jac_pos.ctypes.data, own.jac_rot.ctypes.data, arm.grip_site)
     mj_fullM(model, own.mass.ctypes.data, own.inertia.ctypes.data)
-    constraints, smooth = substep_of(data, problem), 0.0
+    constraints, smooth = read_substep(data, problem), 0.0
     for solution in range(3):
         if solution == 2:
             _command_arm(own, arm, gains)
@@ -166,8 +168,8 @@ def _command_fingers(action: float, own: Buffers, arm: ArmIndices) -> None:
 def _command_arm(own: Buffers, arm: ArmIndices, gains: ControllerGains) -> None:
     """Torques of one substep, written to ``ctrl``.
 
-    tau = J^T [Lambda_pos F; Lambda_rot M] + bias + N^T tau_posture, with F = kp (x_goal - x) - kd v and M likewise.
-    Arrays named ``jac`` and ``mass`` are column-major because robosuite's are.
+    tau = J^T [Lambda_pos F; Lambda_rot M] + bias + N^T tau_posture, with F = kp (x_goal - x) - kd v, and M the
+    same of the rotation. Arrays named ``jac`` and ``mass`` are column-major because robosuite's are.
     """
     joints = len(arm.qvel)
     jac_pos, jac_rot = np.empty((joints, 3)).T, np.empty((joints, 3)).T
@@ -230,31 +232,32 @@ def _write_arm(own: Buffers, arm: ArmIndices, gains: ControllerGains, torques: F
         own.ctrl[arm.arm_actuators[k]] = min(max(torque, gains.lowest_torque[k]), gains.highest_torque[k])
 
 
-def _compiled_substeps() -> Callable[..., None]:
-    """The one function here that Python calls, and the one that Numba keeps compiled from one process to the next."""
-    # Numba looks for changes in this file only, and in what the function closes over: all that kernels are made of.
-    here = Path(__file__).parent
-    sources = sources_sha256(here.parent, here.name)
+@cached(sources=sources_sha256(FOLDER.parent, FOLDER.name))
+def execute_substeps(
+    model: int,
+    data: int,
+    count: int,
+    current: bool,  # noqa: FBT001  # compiled code takes no keywords
+    gripper_action: float,
+    own: Buffers,
+    arm: ArmIndices,
+    gains: ControllerGains,
+    problem: ConstraintProblem,
+) -> None:
+    """Execute physics substeps under one goal: the one function here that Python calls.
 
-    @kept
-    def substeps(
-        model: int,
-        data: int,
-        count: int,
-        current: bool,  # noqa: FBT001  # compiled code takes no keywords
-        gripper_action: float,
-        own: Buffers,
-        arm: ArmIndices,
-        gains: ControllerGains,
-        problem: Problem,
-    ) -> None:
-        assert sources
-        for substep in range(count):
-            if substep > 0 or not current:
-                mj_fwdPosition(model, data)
-            _substep(model, data, gripper_action, own, arm, gains, problem)
-
-    return substeps
-
-
-execute_substeps = _compiled_substeps()
+    Args:
+        model: Address of MuJoCo's model.
+        data: Address of MuJoCo's data.
+        count: How many substeps.
+        current: Whether what depends on positions alone is up to date.
+        gripper_action: Opens (-1) or closes (+1) the fingers.
+        own: The controller's memory.
+        arm: Indices of arm and gripper.
+        gains: Constants of the control law.
+        problem: The constraint problem.
+    """
+    for substep in range(count):
+        if substep > 0 or not current:
+            mj_fwdPosition(model, data)
+        _substep(model, data, gripper_action, own, arm, gains, problem)

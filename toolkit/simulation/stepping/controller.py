@@ -11,7 +11,7 @@ from robosuite.utils.control_utils import set_goal_orientation
 
 from ...arrays import FloatArray
 from .control_law import ArmIndices, Buffers, ControllerGains, execute_substeps
-from .newton.problem import problem_of
+from .newton.problem import constraint_problem
 
 
 class PoseController:
@@ -45,12 +45,12 @@ class PoseController:
             finger_weight=0.5 * (high - low),
         )
 
-        self._problem = problem_of(model, data, self._buffers.mass)
+        self._problem = constraint_problem(model, data, self._buffers.mass)
 
     @property
     def solves_constraints(self) -> bool:
         """Whether constraints are solved by ``newton``; otherwise by MuJoCo itself. The bits are the same."""
-        return self._problem.followed
+        return self._problem.supported
 
     @property
     def state(self) -> FloatArray:
@@ -84,11 +84,11 @@ class PoseController:
         before: Callable[[int], None] | None = None,
         after: Callable[[], None] | None = None,
     ) -> None:
-        """Execute one control step with a look at every substep; the same bits, only slower.
+        """Execute one control step with a call at every substep; the same bits, only slower.
 
         Args:
             action: As for ``execute``.
-            substeps: Likewise.
+            substeps: As for ``execute``.
             before: Called with the number of the substep, from 0, to move what moves by itself, and once more with
                 ``substeps`` in the end; positions may have changed then.
             after: Called when a substep's forces are known and its contacts are still those that they act at.

@@ -1,7 +1,7 @@
 """Objects that move by themselves: put where their motion says before every physics substep.
 
 They are driven through their joints, so a recorded state holds them like all other objects; contacts act on what they
-meet, and never on them. Their motion's clock is the simulator's own, so a reset needs nothing else.
+meet, and never on them. Their clock is the simulator's own, so a reset needs nothing else.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class Movers:
 
     def __init__(self, moving: Sequence[MovingObject], libero: Any, model: Any, data: Any) -> None:
         self._moving, self._data = tuple(moving), data
-        joints = [model.joint(libero.objects_dict[one.name].joints[-1]) for one in moving]
+        joints = [model.joint(libero.objects_dict[mover.name].joints[-1]) for mover in moving]
         self._qpos = [int(joint.qposadr[0]) for joint in joints]
         self._qvel = [int(joint.dofadr[0]) for joint in joints]
         self._timestep_s = float(model.opt.timestep)
         self._substeps = round(1.0 / CONTROL_HZ / self._timestep_s)
         self._start: list[Pose] = []
-        for one, dof in zip(moving, self._qvel, strict=True):
-            body = libero.obj_body_id[one.name]
+        for mover, dof in zip(moving, self._qvel, strict=True):
+            body = libero.obj_body_id[mover.name]
             model.body_mass[body] *= MASS_FACTOR
             model.body_inertia[body] *= MASS_FACTOR
             model.body_subtreemass[body] *= MASS_FACTOR
@@ -55,8 +55,8 @@ class Movers:
     def place(self, _substep: int = 0) -> None:
         """Put the objects where they are at the simulator's present time, with the velocity that they have there."""
         substep = round(self._data.time / self._timestep_s)
-        for one, start, at, dof in zip(self._moving, self._start, self._qpos, self._qvel, strict=True):
-            here, there = (one.motion.pose(self._step(substep + more), start) for more in (0, 1))
+        for mover, start, at, dof in zip(self._moving, self._start, self._qpos, self._qvel, strict=True):
+            here, there = (mover.motion.pose(self._step(substep + more), start) for more in (0, 1))
             self._data.qpos[at : at + 3] = here.position_m
             self._data.qpos[at + 3 : at + 7] = here.quat_wxyz
             self._data.qvel[dof : dof + 3] = (there.position_m - here.position_m) / self._timestep_s

@@ -1,6 +1,6 @@
 """MuJoCo's own functions and structures, for compiled code to use without a detour through Python.
 
-Arguments are addresses, pointers and whole numbers. The bindings have loaded the same library, so both work on the same
+Arguments are addresses, pointers and integers. The bindings have loaded the same library, so both work on the same
 state.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 from numba import types
 
 from ...errors import InvalidInputError
-from .pointers import NUMBERS
+from .pointers import FLOAT_POINTER
 
 NAMES = ("libmujoco*.so*", "libmujoco*.dylib", "mujoco.dll")
 """What the library is called in MuJoCo's wheels on Linux, macOS and Windows."""
@@ -50,9 +50,9 @@ CONTACT = np.dtype(
 
 
 class DataFields(NamedTuple):
-    """Where fields lie in MuJoCo's ``mjData``, in bytes from its beginning: counts are whole numbers, others pointers.
+    """Where fields lie in MuJoCo's ``mjData``, in bytes from its beginning: counts are integers, others pointers.
 
-    Those that MuJoCo moves from one substep to the next; the rest never moves, and views of it do.
+    Those that MuJoCo moves from one substep to the next; of the others, which never move, NumPy's views are enough.
     """
 
     nf: int
@@ -71,7 +71,7 @@ class DataFields(NamedTuple):
 
 
 NO_FIELDS = DataFields(*[0] * len(DataFields._fields))
-"""For data of which nothing is to be read."""
+"""For data that nothing is read from."""
 
 
 def offset_of(name: str) -> int:
@@ -127,7 +127,7 @@ mj_checkAcc = _function("mj_checkAcc", types.intp, types.intp)  # noqa: N816
 mj_Euler = _function("mj_Euler", types.intp, types.intp)  # noqa: N816
 mj_jacSite = _function("mj_jacSite", types.intp, types.intp, types.intp, types.intp, types.int32)  # noqa: N816
 mj_fullM = _function("mj_fullM", types.intp, types.intp, types.intp)  # noqa: N816
-mj_mulM = _function("mj_mulM", types.intp, types.intp, NUMBERS, NUMBERS)  # noqa: N816
+mj_mulM = _function("mj_mulM", types.intp, types.intp, FLOAT_POINTER, FLOAT_POINTER)  # noqa: N816
 
 
 @functools.cache

@@ -18,10 +18,10 @@ from conflictvla.toolkit.simulation.stepping.compiling import ERROR_MODEL, kerne
 from conflictvla.toolkit.simulation.stepping.mujoco_library import CONTACT, offset_of
 from conflictvla.toolkit.simulation.stepping.newton.problem import (
     PROCESSORS,
-    Problem,
-    problem_of,
-    room_words,
-    substep_of,
+    ConstraintProblem,
+    constraint_problem,
+    read_substep,
+    workspace_words,
 )
 from conflictvla.toolkit.simulation.stepping.newton.solver import smooth_cost, solve
 
@@ -35,8 +35,8 @@ RESULTS = ("qacc", "qacc_warmstart", "qfrc_constraint", "efc_force", "efc_state"
 
 
 @numba.njit(error_model=ERROR_MODEL)
-def _solve(model: int, data: int, problem: Problem) -> None:
-    constraints = substep_of(data, problem)
+def _solve(model: int, data: int, problem: ConstraintProblem) -> None:
+    constraints = read_substep(data, problem)
     solve(model, data, constraints, smooth_cost(constraints))
 
 
@@ -44,11 +44,13 @@ def _results(data: Any) -> dict[str, Any]:
     return {name: np.array(getattr(data, name)) for name in RESULTS}
 
 
-def _differing(model: Any, data: Any, problem: Problem, mass: Any, rng: np.random.Generator, size: float) -> list[str]:
+def _differing(
+    model: Any, data: Any, problem: ConstraintProblem, mass: Any, rng: np.random.Generator, size: float
+) -> list[str]:
     """What differs between both solvers' results from a warm start that is off by about ``size``."""
     mujoco.mj_forward(model, data)
     mujoco.mj_fullM(model, mass, data.qM)
-    room = np.full(room_words(model.nv, min(data.nefc, problem.most_rows)) + 1, BEYOND)
+    workspace = np.full(workspace_words(model.nv, min(data.nefc, problem.max_rows)) + 1, BEYOND)
     start = np.array(data.qacc_warmstart) + rng.normal(size=model.nv) * size
     data.qacc_warmstart[:] = start
     mujoco.mj_fwdConstraint(model, data)
@@ -57,15 +59,15 @@ def _differing(model: Any, data: Any, problem: Problem, mass: Any, rng: np.rando
     data.qacc_warmstart[:] = start
     for name in ("qacc", "qfrc_constraint", "efc_force", "efc_state"):
         getattr(data, name)[:] = 0
-    _solve(model._address, data._address, problem._replace(room=room))
-    assert room[-1] == BEYOND
+    _solve(model._address, data._address, problem._replace(workspace=workspace))
+    assert workspace[-1] == BEYOND
     return [name for name, value in _results(data).items() if not np.array_equal(value, expected[name])]
 
 
 def _heap(bodies: int, condims: tuple[int, ...], hinges: int) -> Any:
     """Boxes, balls and capsules that fall onto each other and onto a chain of hinges with friction and limits."""
     shapes = ('type="box" size=".05 .04 .03"', 'type="sphere" size=".05"', 'type="capsule" size=".03 .05"')
-    things = "".join(
+    objects = "".join(
         f'<body pos="{0.06 * (k % 3)} {0.05 * (k % 2)} {0.1 + 0.09 * k}"><freejoint/>'
         f'<geom {shapes[k % 3]} condim="{condims[k % len(condims)]}" friction="{0.3 + 0.2 * (k % 4)} .01 .001"/></body>'
         for k in range(bodies)
@@ -76,7 +78,7 @@ def _heap(bodies: int, condims: tuple[int, ...], hinges: int) -> Any:
     )
     return mujoco.MjModel.from_xml_string(
         '<mujoco><option cone="elliptic" solver="Newton" jacobian="dense" impratio="20"/><worldbody>'
-        f'<geom type="plane" size="2 2 1"/><body pos="-.2 0 .15">{link * hinges}{"</body>" * hinges}</body>{things}'
+        f'<geom type="plane" size="2 2 1"/><body pos="-.2 0 .15">{link * hinges}{"</body>" * hinges}</body>{objects}'
         "</worldbody></mujoco>"
     )
 
@@ -84,7 +86,7 @@ def _heap(bodies: int, condims: tuple[int, ...], hinges: int) -> Any:
 @needs_processor
 @pytest.mark.parametrize("condims", [(3,), (4,), (6,), (3, 4, 6)])
 @pytest.mark.parametrize("bodies", range(1, 8))
-def test_a_heap_of_things_is_solved_as_by_mujoco(
+def test_a_heap_of_objects_is_solved_as_by_mujoco(
     bodies: int, condims: tuple[int, ...], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)  # where MuJoCo writes its warnings
@@ -97,7 +99,7 @@ def test_a_heap_of_things_is_solved_as_by_mujoco(
         case 3:
             model.opt.impratio, model.geom_solref[:, 0] = 1e9, 1e-3  # factors lose their accuracy
     data, mass, rng = mujoco.MjData(model), np.zeros((model.nv, model.nv)), np.random.default_rng(bodies)
-    problem = problem_of(model, data, mass)
+    problem = constraint_problem(model, data, mass)
     seen: set[int] = set()
     for step in range(600):
         if step % 10 == 0:
@@ -107,19 +109,19 @@ def test_a_heap_of_things_is_solved_as_by_mujoco(
         data.qfrc_applied[:] = rng.normal(size=model.nv) * 0.5 * (step % 3 == 0)
         mujoco.mj_step(model, data)
 
-    assert problem.followed
+    assert problem.supported
     assert seen >= {0, 1, 4}, "contacts were in each zone of their friction cones"
 
 
 @needs_processor
-def test_more_rows_than_there_is_room_for_are_left_to_mujoco() -> None:
+def test_more_rows_than_the_workspace_holds_are_left_to_mujoco() -> None:
     model = _heap(5, (3,), hinges=2)
     data, mass, rng = mujoco.MjData(model), np.zeros((model.nv, model.nv)), np.random.default_rng(0)
-    problem = problem_of(model, data, mass)._replace(most_rows=12)
+    problem = constraint_problem(model, data, mass)._replace(max_rows=12)
     more = 0
     for _ in range(100):
         mujoco.mj_step(model, data, nstep=5)
-        more += data.nefc > problem.most_rows
+        more += data.nefc > problem.max_rows
         assert not _differing(model, data, problem, mass, rng, 1.0)
     assert 0 < more < 100
 
@@ -139,13 +141,13 @@ def test_a_scene_of_libero_is_solved_as_by_mujoco(suite: str) -> None:
     scene = Scene(base_tasks(suite)[3])
     model, data, rng = scene.model, scene.data, np.random.default_rng(0)
     mass = np.zeros((model.nv, model.nv))
-    problem = problem_of(model, data, mass)
+    problem = constraint_problem(model, data, mass)
     scene.reset(0)
     for step in range(STEPS):
         scene.step(rng.uniform(-1.0, 1.0, 7))
         assert not _differing(model, data, problem, mass, rng, 10.0 ** rng.integers(-9, 3)), f"step {step}"
 
-    assert problem.followed
+    assert problem.supported
 
 
 @pytest.mark.slow
@@ -178,9 +180,9 @@ def test_what_is_not_known_is_left_to_mujoco(option: str, monkeypatch: pytest.Mo
             monkeypatch.setattr(mujoco, "__version__", "3.2.4")
         case "machine":
             monkeypatch.setattr("platform.machine", lambda: "arm64")
-    problem = problem_of(model, mujoco.MjData(model), np.zeros((model.nv, model.nv)))
-    assert not problem.followed
-    assert problem.room.size >= room_words(model.nv, 0)
+    problem = constraint_problem(model, mujoco.MjData(model), np.zeros((model.nv, model.nv)))
+    assert not problem.supported
+    assert problem.workspace.size >= workspace_words(model.nv, 0)
 
 
 @needs_processor

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ..compiling import kernel
-from ..pointers import FIVE, FOUR, ONE, SIX, THREE, TWO, Numbers
+from ..pointers import U1, U2, U3, U4, U5, U6, FloatPointer
 from .rows import Rows
 
 SATISFIED, QUADRATIC, LINEAR_NEGATIVE, LINEAR_POSITIVE, CONE = range(5)
@@ -13,22 +13,22 @@ SATISFIED, QUADRATIC, LINEAR_NEGATIVE, LINEAR_POSITIVE, CONE = range(5)
 
 
 @kernel
-def _tangent_squared(residual: Numbers, row: int, dim: int, scale: Numbers, at: int) -> float:
+def _tangent_squared(residual: FloatPointer, row: int, dim: int, scale: FloatPointer, at: int) -> float:
     """The squared length of a contact's scaled tangential residual, added up as MuJoCo's scalar product does."""
-    u_1, u_2 = residual[row + ONE] * scale[at + ONE], residual[row + TWO] * scale[at + TWO]
+    u_1, u_2 = residual[row + U1] * scale[at + U1], residual[row + U2] * scale[at + U2]
     squared: float = u_1 * u_1 + u_2 * u_2
-    if dim > THREE:
-        u_3 = residual[row + THREE] * scale[at + THREE]
-        if dim == FOUR:
+    if dim > U3:
+        u_3 = residual[row + U3] * scale[at + U3]
+        if dim == U4:
             squared += u_3 * u_3
         else:
-            u_4, u_5 = residual[row + FOUR] * scale[at + FOUR], residual[row + FIVE] * scale[at + FIVE]
+            u_4, u_5 = residual[row + U4] * scale[at + U4], residual[row + U5] * scale[at + U5]
             squared = (u_1 * u_1 + u_3 * u_3) + (u_2 * u_2 + u_4 * u_4) + u_5 * u_5
     return squared
 
 
 @kernel
-def update(rows: Rows, residual: Numbers, cone: Numbers) -> float:
+def update(rows: Rows, residual: FloatPointer, cone: FloatPointer) -> float:
     """Set the forces and states of all rows.
 
     Args:
@@ -66,41 +66,41 @@ def update(rows: Rows, residual: Numbers, cone: Numbers) -> float:
             state[row] = QUADRATIC
 
     for contact in range(rows.contacts):
-        row, dim, at = rows.first_row[contact], rows.dim[contact], contact * SIX
+        row, dim, at = rows.first_row[contact], rows.dim[contact], contact * U6
         mu, tangent = scale[at], math.sqrt(_tangent_squared(residual, row, dim, scale, at))
         normal = residual[row] * mu
         if normal >= mu * tangent or (tangent <= 0.0 and normal >= 0.0):
             zone = SATISFIED
-            force[row] = force[row + ONE] = force[row + TWO] = 0.0
-            for k in range(row + THREE, row + dim):
+            force[row] = force[row + U1] = force[row + U2] = 0.0
+            for k in range(row + U3, row + dim):
                 force[k] = 0.0
         elif mu * normal + tangent <= 0.0 or (tangent <= 0.0 and normal < 0.0):
             zone = QUADRATIC
             cost += 0.5 * d[row] * residual[row] * residual[row]
-            cost += 0.5 * d[row + ONE] * residual[row + ONE] * residual[row + ONE]
-            cost += 0.5 * d[row + TWO] * residual[row + TWO] * residual[row + TWO]
-            for k in range(row + THREE, row + dim):
+            cost += 0.5 * d[row + U1] * residual[row + U1] * residual[row + U1]
+            cost += 0.5 * d[row + U2] * residual[row + U2] * residual[row + U2]
+            for k in range(row + U3, row + dim):
                 cost += 0.5 * d[k] * residual[k] * residual[k]
         else:
             zone = CONE
-            cost += _in_cone(residual, row, dim, scale, at, d[row], tangent, force, cone, at * SIX)
-        state[row] = state[row + ONE] = state[row + TWO] = zone
-        for k in range(row + THREE, row + dim):
+            cost += _in_cone(residual, row, dim, scale, at, d[row], tangent, force, cone, at * U6)
+        state[row] = state[row + U1] = state[row + U2] = zone
+        for k in range(row + U3, row + dim):
             state[k] = zone
     return cost
 
 
 @kernel
 def _in_cone(
-    residual: Numbers,
+    residual: FloatPointer,
     row: int,
     dim: int,
-    scale: Numbers,
+    scale: FloatPointer,
     scale_at: int,
     d: float,
     tangent: float,
-    force: Numbers,
-    cone: Numbers,
+    force: FloatPointer,
+    cone: FloatPointer,
     cone_at: int,
 ) -> float:
     """Forces, second derivative and cost of a contact in the middle zone of its friction cone."""
@@ -108,24 +108,24 @@ def _in_cone(
     weight, outside = d / (mu * mu * (1.0 + mu * mu)), normal - mu * tangent
     pressure = -weight * outside * mu
     force[row] = pressure
-    for j in range(ONE, dim):
+    for j in range(U1, dim):
         force[row + j] = -pressure / tangent * (residual[row + j] * scale[scale_at + j]) * scale[scale_at + j]
 
     cone[cone_at] = 1.0
     factor = -mu / tangent
-    for j in range(ONE, dim):
-        cone[cone_at + j * SIX] = factor * (residual[row + j] * scale[scale_at + j])
+    for j in range(U1, dim):
+        cone[cone_at + j * U6] = factor * (residual[row + j] * scale[scale_at + j])
     factor = mu * normal / (tangent * tangent * tangent)
-    for k in range(ONE, dim):
+    for k in range(U1, dim):
         for j in range(k, dim):
             scaled_j, scaled_k = residual[row + j] * scale[scale_at + j], residual[row + k] * scale[scale_at + k]
-            cone[cone_at + j * SIX + k] = factor * scaled_j * scaled_k
+            cone[cone_at + j * U6 + k] = factor * scaled_j * scaled_k
     factor = mu * mu - mu * normal / tangent
-    for j in range(ONE, dim):
-        cone[cone_at + j * SIX + j] += factor
+    for j in range(U1, dim):
+        cone[cone_at + j * U6 + j] += factor
     for k in range(dim):
         factor = weight * scale[scale_at + k]
         for j in range(k, dim):
-            cone[cone_at + j * SIX + k] *= factor * scale[scale_at + j]
+            cone[cone_at + j * U6 + k] *= factor * scale[scale_at + j]
     cost: float = 0.5 * weight * outside * outside
     return cost

@@ -15,21 +15,21 @@ import numpy.typing as npt
 from ..compiling import kernel
 from ..mujoco_library import CONTACT, DataFields, offset_of
 from ..pointers import (
-    FIVE,
-    FOUR,
-    ONE,
-    SIX,
-    THREE,
-    TWO,
-    WORD,
-    ZERO,
-    Integers,
-    Numbers,
-    Places,
-    integers_at,
-    numbers_at,
-    place,
-    places_at,
+    U0,
+    U1,
+    U2,
+    U3,
+    U4,
+    U5,
+    U6,
+    WORD_BYTES,
+    FloatPointer,
+    IndexPointer,
+    Int32Pointer,
+    float_pointer,
+    index_pointer,
+    int32_pointer,
+    unsigned,
 )
 
 MINVAL = 1e-15
@@ -39,8 +39,8 @@ CONTACT_SIZE = CONTACT.itemsize
 _FRICTION, _MU, _DIM, _GEOM = (offset_of(name) for name in ("friction", "mu", "dim", "geom"))
 
 
-class Reach(NamedTuple):
-    """Which degrees of freedom can move what; of a model, for good.
+class DofSpans(NamedTuple):
+    """Which degrees of freedom can move what; constant for a model.
 
     Attributes:
         geom: First degree of freedom of the kinematic tree that a geom is in, and the one after its last, shape
@@ -60,10 +60,10 @@ class Rows(NamedTuple):
     Attributes:
         nv: Degrees of freedom.
         n: Rows.
-        frictions: The first so many rows are joint friction.
-        singles: Those and the joint limits that follow, each a row of one degree of freedom.
-        contacts: Contacts.
-        jac: Jacobian, row after row, and whatever follows in memory, for whole groups of four, shape (n * nv + 3,).
+        frictions: How many rows, the first ones, are joint friction.
+        singles: How many those and the joint limits after them are, each a row of one degree of freedom.
+        contacts: How many contacts there are.
+        jac: Jacobian, row after row, and three arbitrary numbers more, for groups of four, shape (n * nv + 3,).
         d: Inverse regularization (MuJoCo's ``efc_D``), shape (n,).
         r: Regularization, shape (n,).
         friction_loss: Largest friction force of a joint, shape (n,).
@@ -73,8 +73,8 @@ class Rows(NamedTuple):
         dof: The degree of freedom of each single row, shape (singles,).
         first_row: First row of each contact, shape (contacts,).
         dim: Rows of each contact, shape (contacts,).
-        spans: Where a contact's rows may differ from zero: from its first number to before its second, and, further
-            on, from its third to before its fourth, shape (contacts * 4,).
+        spans: Columns where a contact's rows may differ from zero: from its first number to before its second, and from
+            its third to before its fourth, shape (contacts * 4,).
         scale: A contact's ``mu`` and its coefficients of friction, shape (contacts * 6,).
     """
 
@@ -83,35 +83,35 @@ class Rows(NamedTuple):
     frictions: int
     singles: int
     contacts: int
-    jac: Numbers
-    d: Numbers
-    r: Numbers
-    friction_loss: Numbers
-    aref: Numbers
-    force: Numbers
-    state: Integers
-    dof: Places
-    first_row: Places
-    dim: Places
-    spans: Places
-    scale: Numbers
+    jac: FloatPointer
+    d: FloatPointer
+    r: FloatPointer
+    friction_loss: FloatPointer
+    aref: FloatPointer
+    force: FloatPointer
+    state: Int32Pointer
+    dof: IndexPointer
+    first_row: IndexPointer
+    dim: IndexPointer
+    spans: IndexPointer
+    scale: FloatPointer
 
 
-def reach_of(model: Any) -> Reach:
+def find_dof_spans(model: Any) -> DofSpans:
     """Which degrees of freedom can move what in a model."""
     trees = np.asarray(model.dof_treeid)
     of_tree = [np.flatnonzero(trees == tree) for tree in range(model.ntree)]
     spans = np.array([(dofs[0], dofs[-1] + 1) for dofs in of_tree], np.uintp)
     of_geom = np.asarray(model.body_treeid)[np.asarray(model.geom_bodyid)]
-    return Reach(
-        geom=np.where(of_geom[:, None] < 0, ZERO, spans[of_geom]),
+    return DofSpans(
+        geom=np.where(of_geom[:, None] < 0, U0, spans[of_geom]),
         joint=np.array(model.jnt_dofadr, np.uintp),
         tree=spans[trees, 0],
     )
 
 
-def handles(model: Any) -> bool:
-    """Whether all constraints that a model can have are of the kinds known here."""
+def supports(model: Any) -> bool:
+    """Whether the solver supports all constraints that a model can have."""
     collides = (np.asarray(model.geom_contype) != 0) | (np.asarray(model.geom_conaffinity) != 0)
     return bool(
         model.opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC
@@ -123,56 +123,56 @@ def handles(model: Any) -> bool:
 @kernel
 def row_count(data: int, at: DataFields) -> int:
     """How many rows MuJoCo has set up; ``data`` is the address of its data."""
-    count: int = place(integers_at(data + at.nefc)[ZERO])
+    count: int = unsigned(int32_pointer(data + at.nefc)[U0])
     return count
 
 
 @kernel
-def rows_of(data: int, at: DataFields, n: int, nv: int, reach: Reach, room: int) -> Rows:
-    """The constraints that MuJoCo has set up.
+def read_rows(data: int, at: DataFields, n: int, nv: int, dof_spans: DofSpans, workspace: int) -> Rows:
+    """Read the constraints that MuJoCo has set up.
 
     Args:
         data: Address of its data.
         at: Where to find the constraints there.
         n: How many rows there are.
         nv: Degrees of freedom.
-        reach: Of the model.
-        room: Address of room for 4 n words.
+        dof_spans: Those of the model.
+        workspace: Address of memory for 4 n words.
     """
-    frictions = place(integers_at(data + at.nf)[ZERO]) if n else ZERO
-    singles = frictions + place(integers_at(data + at.nl)[ZERO]) if n else ZERO
+    frictions = unsigned(int32_pointer(data + at.nf)[U0]) if n else U0
+    singles = frictions + unsigned(int32_pointer(data + at.nl)[U0]) if n else U0
     # Twelve words for each contact, which has three rows or more, and one for each of the other rows.
-    most, spans_at = (n - singles) // THREE * WORD, room + singles * WORD
-    scale_at, first_row_at = spans_at + FOUR * most, spans_at + (FOUR + SIX) * most
-    dof, spans, scale = places_at(room), places_at(spans_at), numbers_at(scale_at)
-    first_row, dim = places_at(first_row_at), places_at(first_row_at + most)
-    ids, joint = integers_at(_address_at(data + at.efc_id)), places_at(reach.joint.ctypes.data)
+    contacts_bytes, spans_at = (n - singles) // U3 * WORD_BYTES, workspace + singles * WORD_BYTES
+    scale_at, first_row_at = spans_at + U4 * contacts_bytes, spans_at + (U4 + U6) * contacts_bytes
+    dof, spans, scale = index_pointer(workspace), index_pointer(spans_at), float_pointer(scale_at)
+    first_row, dim = index_pointer(first_row_at), index_pointer(first_row_at + contacts_bytes)
+    ids, joint = int32_pointer(_stored_address(data + at.efc_id)), index_pointer(dof_spans.joint.ctypes.data)
     for row in range(singles):
-        dof[row] = place(ids[row]) if row < frictions else joint[ids[row]]
-    geoms, row, contacts = places_at(reach.geom.ctypes.data), singles, ZERO
+        dof[row] = unsigned(ids[row]) if row < frictions else joint[ids[row]]
+    geoms, row, contacts = index_pointer(dof_spans.geom.ctypes.data), singles, U0
     while row < n:
-        contact = _address_at(data + at.contact) + ids[row] * CONTACT_SIZE
-        first_row[contacts], dim[contacts] = row, integers_at(contact + _DIM)[ZERO]
-        scale[contacts * SIX] = numbers_at(contact + _MU)[ZERO]
-        for k in range(FIVE):
-            scale[contacts * SIX + ONE + k] = numbers_at(contact + _FRICTION)[k]
-        one, other = integers_at(contact + _GEOM)[ZERO], integers_at(contact + _GEOM)[ONE]
-        _span_both(spans, contacts * FOUR, geoms, place(one) * TWO, place(other) * TWO)
+        contact = _stored_address(data + at.contact) + ids[row] * CONTACT_SIZE
+        first_row[contacts], dim[contacts] = row, int32_pointer(contact + _DIM)[U0]
+        scale[contacts * U6] = float_pointer(contact + _MU)[U0]
+        for k in range(U5):
+            scale[contacts * U6 + U1 + k] = float_pointer(contact + _FRICTION)[k]
+        first, second = int32_pointer(contact + _GEOM)[U0], int32_pointer(contact + _GEOM)[U1]
+        _write_spans(spans, contacts * U4, geoms, unsigned(first) * U2, unsigned(second) * U2)
         row += dim[contacts]
-        contacts += ONE
+        contacts += U1
     return Rows(
         nv,
         n,
         frictions,
         singles,
         contacts,
-        numbers_at(_address_at(data + at.efc_J)),
-        numbers_at(_address_at(data + at.efc_D)),
-        numbers_at(_address_at(data + at.efc_R)),
-        numbers_at(_address_at(data + at.efc_frictionloss)),
-        numbers_at(_address_at(data + at.efc_aref)),
-        numbers_at(_address_at(data + at.efc_force)),
-        integers_at(_address_at(data + at.efc_state)),
+        float_pointer(_stored_address(data + at.efc_J)),
+        float_pointer(_stored_address(data + at.efc_D)),
+        float_pointer(_stored_address(data + at.efc_R)),
+        float_pointer(_stored_address(data + at.efc_frictionloss)),
+        float_pointer(_stored_address(data + at.efc_aref)),
+        float_pointer(_stored_address(data + at.efc_force)),
+        int32_pointer(_stored_address(data + at.efc_state)),
         dof,
         first_row,
         dim,
@@ -182,23 +182,23 @@ def rows_of(data: int, at: DataFields, n: int, nv: int, reach: Reach, room: int)
 
 
 @kernel
-def _address_at(address: int) -> Any:
-    """The address that is kept at an address."""
-    return np.intp(places_at(address)[ZERO])
+def _stored_address(address: int) -> Any:
+    """The address that is stored at an address."""
+    return np.intp(index_pointer(address)[U0])
 
 
 @kernel
-def _span_both(spans: Places, at: int, geoms: Places, one: int, other: int) -> None:
-    """Note the degrees of freedom of two geoms in a contact, lowest first."""
-    if geoms[one + ONE] == ZERO or (geoms[other + ONE] != ZERO and geoms[other] < geoms[one]):
-        one, other = other, one
-    spans[at], spans[at + ONE], spans[at + TWO], spans[at + THREE] = geoms[one], geoms[one + ONE], ZERO, ZERO
-    if geoms[other] != geoms[one]:
-        spans[at + TWO], spans[at + THREE] = geoms[other], geoms[other + ONE]
+def _write_spans(spans: IndexPointer, at: int, geoms: IndexPointer, first: int, second: int) -> None:
+    """Write the degrees of freedom of two geoms in a contact, lowest first."""
+    if geoms[first + U1] == U0 or (geoms[second + U1] != U0 and geoms[second] < geoms[first]):
+        first, second = second, first
+    spans[at], spans[at + U1], spans[at + U2], spans[at + U3] = geoms[first], geoms[first + U1], U0, U0
+    if geoms[second] != geoms[first]:
+        spans[at + U2], spans[at + U3] = geoms[second], geoms[second + U1]
 
 
 @kernel
-def span_of(spans: Places, contact: int) -> tuple[int, int, int, int]:
-    """Where a contact's rows may differ from zero."""
-    at = contact * FOUR
-    return spans[at], spans[at + ONE], spans[at + TWO], spans[at + THREE]
+def span_of(spans: IndexPointer, contact: int) -> tuple[int, int, int, int]:
+    """A contact's four numbers of ``Rows.spans``."""
+    at = contact * U4
+    return spans[at], spans[at + U1], spans[at + U2], spans[at + U3]
