@@ -14,6 +14,7 @@ from ...toolkit.errors import InvalidInputError, NotFoundError, first_line
 from ...toolkit.facts import SceneFacts
 from ...toolkit.language.parse_libero import parse_base_instruction
 from ...toolkit.language.plan import Plan
+from ...toolkit.language.plan_json import plan_to_json
 from ...toolkit.language.render import render
 from ...toolkit.language.vocabulary import Vocabulary, load_vocabulary
 from ...toolkit.language.wording import plan_wording
@@ -92,7 +93,7 @@ def task_candidates(task: BaseTask, init_states: int = 50, *, fresh: bool = Fals
             continue  # a compound whose parts turn out to be one premise is not the case that its operator meant
         if level is Level.L4 and not _distributed(proposal.plan, facts, words):
             continue
-        plan = proposal.plan.to_json()
+        plan = plan_to_json(proposal.plan)
         confirmed.append(
             Candidate(
                 plan=plan,
@@ -105,7 +106,7 @@ def task_candidates(task: BaseTask, init_states: int = 50, *, fresh: bool = Fals
         )
     return TaskCandidates(
         task=task,
-        base_plan=base.to_json(),
+        base_plan=plan_to_json(base),
         targets=goal_targets(task),
         proposals=proposals,
         candidates=tuple(confirmed),

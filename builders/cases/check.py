@@ -10,6 +10,7 @@ from ...toolkit.facts import SceneFacts
 from ...toolkit.language.parse_libero import parse_base_instruction
 from ...toolkit.language.parse_rendered import read_back
 from ...toolkit.language.plan import Plan
+from ...toolkit.language.plan_json import plan_from_json
 from ...toolkit.language.render import render
 from ...toolkit.language.wording import wording_of
 from ...toolkit.libero.base_tasks import base_task
@@ -59,7 +60,7 @@ def check_release(
 
 def judge(instance: Instance, facts: SceneFacts) -> str | None:
     """Why an instance does not hold what it promises, or None."""
-    plan = Plan.from_json(instance.plan)
+    plan = plan_from_json(instance.plan)
     violations = check(plan, facts)
     own_words = instance.instruction
     if instance.language_probe is not LanguageProbe.W0:

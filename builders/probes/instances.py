@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from ...toolkit.errors import InvalidInputError
 from ...toolkit.facts import SceneFacts
-from ...toolkit.language.plan import Plan
+from ...toolkit.language.plan_json import plan_from_json
 from ...toolkit.language.render import render
 from ...toolkit.language.wording import wording_of
 from ...toolkit.probes.substitution import Substitution, substitutions
@@ -94,7 +94,7 @@ def _substitutions_of(group: Sequence[Instance], facts: SceneFacts) -> Mapping[s
 
 
 def _substituted(instance: Instance, facts: SceneFacts, like: Sequence[Substitution] = ()) -> tuple[Substitution, ...]:
-    plan, wording = Plan.from_json(instance.plan), wording_of(instance)
+    plan, wording = plan_from_json(instance.plan), wording_of(instance)
     if render(plan, wording) != instance.instruction:
         raise InvalidInputError(
             f"{instance.instance_id}: the plan does not give the instruction '{instance.instruction}' in this version"
@@ -105,7 +105,7 @@ def _substituted(instance: Instance, facts: SceneFacts, like: Sequence[Substitut
 def _at(level: LanguageProbe, instance: Instance, chosen: Sequence[Substitution]) -> ProbeInstance:
     used = tuple(chosen[: _count(level)])
     said = render(
-        Plan.from_json(instance.plan),
+        plan_from_json(instance.plan),
         wording_of(instance),
         substitutes=[substitution.substitute for substitution in used],
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ....toolkit.language.plan import Plan
+from ....toolkit.language.plan_json import plan_from_json
 from ....toolkit.premises import check
 from ....toolkit.simulation.observing.scene_facts import observe_facts
 from ..interface import Episode
@@ -14,4 +14,4 @@ def premises_hold(episode: Episode) -> bool:
     The judgement is made afresh from the simulator; what the instance says about itself (arm, factors) is not read.
     """
     facts = observe_facts(episode.scene, episode.init_state)
-    return not check(Plan.from_json(episode.instance.plan), facts)
+    return not check(plan_from_json(episode.instance.plan), facts)

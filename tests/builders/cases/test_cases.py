@@ -14,7 +14,7 @@ from conflictvla.builders.cases.instances import conflict_instance, reference_in
 from conflictvla.builders.cases.selection import select_cases
 from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.toolkit.errors import InvalidInputError
-from conflictvla.toolkit.language.plan import Plan
+from conflictvla.toolkit.language.plan_json import plan_from_json
 from conflictvla.toolkit.libero.base_tasks import base_tasks
 from conflictvla.toolkit.premises import Violation
 from conflictvla.toolkit.records import Arm, Family, Instance, Level, Prompt
@@ -164,7 +164,7 @@ def test_no_instruction_occurs_twice_within_a_base_task() -> None:
 
 @pytest.mark.parametrize("case", SHIPPED, ids=lambda case: case.case_id)
 def test_level_and_family_of_a_case_are_those_of_its_plan_and_factors(case: Instance) -> None:
-    several_steps, several_factors = len(Plan.from_json(case.plan).steps) > 1, len(case.factors) > 1
+    several_steps, several_factors = len(plan_from_json(case.plan).steps) > 1, len(case.factors) > 1
     level = {
         (False, False): Level.L1,
         (False, True): Level.L2,

@@ -20,7 +20,7 @@ from conflictvla.builders.tasks_dataset.columns import CONFIGS
 from conflictvla.builders.tasks_dataset.reading import load_instances, load_tasks, packaged_tasks
 from conflictvla.builders.tasks_dataset.writing import write_tasks
 from conflictvla.toolkit.errors import DatasetError, InvalidInputError, NotFoundError
-from conflictvla.toolkit.language.plan import Plan
+from conflictvla.toolkit.language.plan_json import plan_from_json, plan_to_json
 from conflictvla.toolkit.libero.base_tasks import base_task
 from conflictvla.toolkit.prompts import PREMISE_CHECK, prompt_text
 from conflictvla.toolkit.records import PROTOCOL_VERSION, SUITES, Arm, Family, Level, Prompt
@@ -188,7 +188,7 @@ def test_rows_say_where_they_come_from_and_who_read_them() -> None:
         assert json.loads(row["reference_goal"]) == [list(predicate) for predicate in task.goal]
         assert re.fullmatch("accept, stage [12], automated reading", row["review"])
         assert row["protocol_version"] == PROTOCOL_VERSION
-        assert Plan.from_json(row["plan"]).to_json() == row["plan"]
+        assert plan_to_json(plan_from_json(row["plan"])) == row["plan"]
 
 
 def test_written_cases_come_back_as_they_were(release: Path) -> None:

@@ -8,7 +8,7 @@ from importlib import resources
 import pytest
 
 from conflictvla.toolkit.errors import NotFoundError
-from conflictvla.toolkit.language.plan import Plan
+from conflictvla.toolkit.language.plan_json import plan_from_json
 from conflictvla.toolkit.language.vocabulary import load_vocabulary
 from conflictvla.toolkit.records import BaseTask
 
@@ -103,5 +103,5 @@ def test_ordinals_count_from_the_top(word: str, row_length: int, rank: int) -> N
 def test_every_noun_of_a_shipped_plan_is_known() -> None:
     from conflictvla.builders.tasks_dataset.reading import load_instances
 
-    nouns = {reference.noun for i in load_instances() for reference in Plan.from_json(i.plan).references()}
+    nouns = {reference.noun for i in load_instances() for reference in plan_from_json(i.plan).references()}
     assert {noun for noun in nouns if not WORDS.knows(noun)} == set()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conflictvla.builders.tasks_dataset.reading import load_instances
-from conflictvla.toolkit.language.plan import Plan
+from conflictvla.toolkit.language.plan_json import plan_from_json
 from conflictvla.toolkit.language.render import render
 from conflictvla.toolkit.language.wording import LIBERO_WORDING, WORDINGS, plan_wording, wording_of
 from conflictvla.toolkit.records import Arm, Prompt
@@ -24,6 +24,6 @@ def test_cases_use_every_wording() -> None:
 
 
 def test_higher_numbers_only_repeat_the_wordings() -> None:
-    for plan in (Plan.from_json(instance.plan) for instance in ALONE[::20]):
+    for plan in (plan_from_json(instance.plan) for instance in ALONE[::20]):
         for wording in WORDINGS:
             assert render(plan, wording + len(WORDINGS)) == render(plan, wording)

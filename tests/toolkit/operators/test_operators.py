@@ -10,6 +10,7 @@ import pytest
 from conflictvla.builders.cases.candidates import conflict_level
 from conflictvla.toolkit.language.parse_libero import parse_base_instruction
 from conflictvla.toolkit.language.plan import Plan, Reference, Relation
+from conflictvla.toolkit.language.plan_json import plan_to_json
 from conflictvla.toolkit.language.vocabulary import load_vocabulary
 from conflictvla.toolkit.libero.base_tasks import base_tasks
 from conflictvla.toolkit.operators import Proposal, propose
@@ -72,7 +73,7 @@ def test_every_family_has_operators_for_one_factor_and_for_several(family: Famil
 def test_no_plan_is_proposed_twice_by_one_operator(task: BaseTask, proposals: dict[str, list[Proposal]]) -> None:
     seen = Counter((proposal.operator, proposal.plan) for proposal in proposals[task.name])
 
-    assert [(name, plan.to_json()) for (name, plan), count in seen.items() if count > 1] == []
+    assert [(name, plan_to_json(plan)) for (name, plan), count in seen.items() if count > 1] == []
 
 
 @pytest.mark.parametrize("task", [GOAL_TASKS[0], GOAL_TASKS[3]], ids=lambda task: task.name)

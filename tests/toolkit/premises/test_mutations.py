@@ -18,6 +18,7 @@ from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.toolkit.arrays import BoolArray
 from conflictvla.toolkit.facts import Entity, SceneFacts
 from conflictvla.toolkit.language.plan import Constraint, Plan, Reference, Step
+from conflictvla.toolkit.language.plan_json import plan_from_json
 from conflictvla.toolkit.language.vocabulary import Vocabulary, Word, load_vocabulary
 from conflictvla.toolkit.libero.base_tasks import base_task
 from conflictvla.toolkit.premises import check
@@ -192,7 +193,7 @@ def _kinds(premises: list[str]) -> list[str]:
 
 def _other_conflicts(case: Instance, undone: list[Factor], facts: SceneFacts) -> list[str]:
     """Premises of the case's own family that are violated once some factors are undone."""
-    world: World = (Plan.from_json(case.plan), facts, WORDS)
+    world: World = (plan_from_json(case.plan), facts, WORDS)
     for factor in sorted(undone, key=lambda f: f.premise.startswith("exists")):
         # What one edit of the words renames (a drawer of the pink cabinet) is found under its new name.
         premises = [f.premise for f in check(*world)]
