@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ...toolkit.errors import InvalidInputError
 from ...toolkit.facts import SceneFacts
 from ...toolkit.language.parse_libero import parse_base_instruction
-from ...toolkit.language.parse_rendered import read_back
+from ...toolkit.language.parse_rendered import parse_rendered_instruction
 from ...toolkit.language.plan import Plan
 from ...toolkit.language.plan_json import plan_from_json
 from ...toolkit.language.render import render
@@ -95,7 +95,9 @@ def _judge_words(instance: Instance, plan: Plan, facts: SceneFacts) -> str | Non
     try:
         reference = instance.arm is Arm.REFERENCE
         read = (
-            parse_base_instruction(instance.instruction, probed=True) if reference else read_back(instance.instruction)
+            parse_base_instruction(instance.instruction, probed=True)
+            if reference
+            else parse_rendered_instruction(instance.instruction)
         )
     except InvalidInputError as error:
         return str(error)

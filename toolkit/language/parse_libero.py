@@ -12,7 +12,7 @@ from .lexicon import Lexicon, Part, load_lexicon
 from .plan import Claim, Plan, Reference, Relation, Step, Verb
 from .vocabulary import Vocabulary, load_vocabulary
 
-PLACES = {
+LIBERO_RELATIONS = {
     "on top of": Relation.ON,
     "on": Relation.ON,
     "inside": Relation.IN,
@@ -46,7 +46,7 @@ class _Grammar:
 def _grammar(words: Vocabulary, lexicon: Lexicon) -> _Grammar:
     """The grammar of LIBERO's instructions, with the lexicon's substitutes wherever their words may stand."""
     # "on the top side of" before "on", which it begins with
-    places = {f"on the {top.say} of": Relation.ON for top in lexicon.of(Part.RELATION, "top")} | PLACES
+    places = {f"on the {top.say} of": Relation.ON for top in lexicon.of(Part.RELATION, "top")} | LIBERO_RELATIONS
     where = "|".join(places)
     said = {verb: _ways_to_say(verb, lexicon) for verb in ("pick up", "place", *Verb)}
     move = "|".join(said["put"] + said["push"])

@@ -6,57 +6,14 @@ a thing, a wording number picks one, so that the same plan always reads the same
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from .lexicon import Part, Substitute
 from .plan import Claim, Constraint, Demand, Plan, Reference, Relation, Step, Verb
 from .vocabulary import Vocabulary, load_vocabulary
-
-NUMBERS = {2: "two", 3: "three", 4: "four", 5: "five"}
-
-IN_WORDS = ("in", "inside")
-
-SINGLE_WORDINGS: dict[Demand, tuple[str, ...]] = {
-    Demand.STAY: (" without moving {it}", " while leaving {it} exactly where it is"),
-    Demand.NOT_LIFTED: (" without ever {picking} {it}{up}",),
-    Demand.EMPTY: (" and leave {subject} empty", " while keeping {subject} empty"),
-    Demand.ALSO_AT: (" and {where} at the same time",),
-    Demand.KEEP_OPEN: (" while keeping {it} open",),
-    Demand.KEEP_CLOSED: (" while keeping {it} closed",),
-    Demand.KEEP_ON: (" while keeping {it} switched on",),
-    Demand.KEEP_OFF: (" while keeping {it} switched off",),
-    Demand.PICK_UP_AFTER: (" before {picking} {it}{up} for the first time",),
-    Demand.NOT_OPENED: (" without opening {subject}", " without opening {subject} at any time"),
-}
-"""Ways to say a demand that stands alone after its step."""
-
-IMPERATIVES: dict[Demand, tuple[str, ...]] = {
-    Demand.STAY: ("keep {it} exactly where it is", "do not move {it}"),
-    Demand.NOT_LIFTED: ("do not {pick} {it}{up} at any time", "never lift {it}"),
-    Demand.EMPTY: ("leave {subject} empty", "keep {subject} empty the whole time"),
-    Demand.ALSO_AT: ("have {it} {where} at the same time", "make sure that {it} is {where} at the same time"),
-    Demand.NOT_AT: ("make sure that {it} is never {where}", "never let {it} be {where}"),
-    Demand.ONLY_AT: (
-        "make sure that nothing but {subject} is ever {where}",
-        "never let anything but {subject} be {where}",
-    ),
-    Demand.KEEP_OPEN: ("leave {it} open the whole time",),
-    Demand.KEEP_CLOSED: ("leave {it} closed the whole time", "keep {it} closed"),
-    Demand.KEEP_ON: ("leave {it} on the whole time",),
-    Demand.KEEP_OFF: ("leave {it} off the whole time", "keep {it} switched off"),
-    Demand.PICK_UP_AFTER: ("do not {pick} {it}{up} until it is {there}",),
-    Demand.NOT_OPENED: ("do not open {subject}", "never open {subject}"),
-}
-"""Ways to say a demand after "but", alone or in a list.
-
-None says "ends up", which could be heard as one thing after the other, and none points at a step with "that", which
-could be heard as an earlier one.
-"""
-
-STEP_JOINTS = (", then ", " and then ", ", and after that ")
-COMMA_JOINTS = (", then ", ", and after that ")
+from .word_forms import plural
+from .wordings import COMMA_JOINTS, IMPERATIVES, IN_WORDS, NUMBERS, SINGLE_WORDINGS, STEP_JOINTS, in_plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,16 +57,6 @@ def _can_be_joined(plan: Plan) -> bool:
         return False
     first, second = plan.steps
     return (first.relation, first.destination) == (second.relation, second.destination)
-
-
-def noun_phrase(reference: Reference, vocabulary: Vocabulary | None = None) -> str:
-    """The reference as a noun phrase, such as ``the bowl that is on the stove``.
-
-    Args:
-        reference: What is meant.
-        vocabulary: What things are called; the packaged one by default.
-    """
-    return _noun_phrase(reference, _Diction(vocabulary or load_vocabulary(), {}))
 
 
 def _noun_phrase(reference: Reference, words: _Diction, *, short: bool = False, style: int = 1) -> str:
@@ -258,11 +205,7 @@ def _demand(form: str, constraint: Constraint, step: Step, words: _Diction) -> s
         subject = f"the top of {subject}"  # an empty cabinet would be one with empty drawers
     if constraint.subject.count not in (None, 1):
         subject = f"the {plural(words.say(Part.NOUN, constraint.subject.noun))}"
-        form = (
-            form.replace("{it} is", "{it} are")
-            .replace("where it is", "where they are")
-            .replace("il it is", "il they are")
-        )
+        form = in_plural(form)
     it = subject
     if constraint.subject.bare == step.object.bare and step.destination is None:
         # "it" could be the whole
@@ -276,22 +219,3 @@ def _pick_up(words: _Diction) -> dict[str, str]:
     """The parts of "pick it up" and "picking it up", or of what stands for them."""
     verb, _, particle = words.say(Part.VERB, "pick up").partition(" ")
     return {"pick": verb, "picking": f"{verb}ing", "up": particle and f" {particle}"}
-
-
-def with_article(words: str) -> str:
-    """The words after "a" or "an"."""
-    return f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
-
-
-def plural(noun: str) -> str:
-    """The plural of a noun, such as ``cookie boxes`` or ``pairs of scissors``."""
-    head, of, rest = noun.partition(" of ")
-    if of:
-        return f"{plural(head)} of {rest}"
-    if re.search(r"(s|x|ch|sh)$", noun):
-        return noun + "es"
-    if re.search(r"[^aeiou]y$", noun):
-        return noun[:-1] + "ies"
-    if noun.endswith("knife"):
-        return noun[:-2] + "ves"
-    return noun + "s"

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..facts import Entity, SceneFacts
 from ..language.plan import Plan, Reference
-from ..language.render import plural, with_article
 from ..language.vocabulary import Vocabulary
+from ..language.word_forms import plural, with_article
 from ..records import Family
 from .violation import Violation
 

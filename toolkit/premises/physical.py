@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from ..facts import Entity, SceneFacts
 from ..language.plan import MOVING, Demand, Plan, Reference, Relation, Step, Verb
-from ..language.render import with_article
 from ..language.vocabulary import Vocabulary, Word
+from ..language.word_forms import with_article
 from ..records import Family
 from .grounding import candidates, phrase
 from .violation import Violation

@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 from ..facts import SceneFacts
 from ..language.lexicon import Lexicon, Part, Substitute, load_lexicon, widened_vocabulary
 from ..language.plan import Plan, Reference, Relation, Step, Verb
-from ..language.render import plural, render
+from ..language.render import render
 from ..language.vocabulary import Vocabulary, load_vocabulary
+from ..language.word_forms import plural
 from ..premises import check
 from ..premises.grounding import candidates
 

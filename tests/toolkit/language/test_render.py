@@ -12,7 +12,8 @@ from conflictvla.toolkit.errors import InvalidInputError
 from conflictvla.toolkit.language.parse_libero import parse_base_instruction
 from conflictvla.toolkit.language.plan import Demand, Plan, Reference, Relation, Step, Verb
 from conflictvla.toolkit.language.plan_json import plan_from_json
-from conflictvla.toolkit.language.render import IMPERATIVES, SINGLE_WORDINGS, noun_phrase, render
+from conflictvla.toolkit.language.render import render
+from conflictvla.toolkit.language.wordings import IMPERATIVES, SINGLE_WORDINGS
 from conflictvla.toolkit.records import Arm, Instance, Prompt
 
 from ..goal_scene import (
@@ -115,7 +116,7 @@ def test_plan_reads_like_something_one_would_say(rendered: Plan, wording: int, e
     ],
 )
 def test_noun_phrase_agrees_in_number(reference: Reference, expected: str) -> None:
-    assert noun_phrase(reference) == expected
+    assert render(plan(Step(verb=Verb.OPEN, object=reference)), 1) == f"open {expected}"
 
 
 def test_it_stands_only_where_nothing_else_can_be_meant() -> None:

@@ -12,7 +12,7 @@ from conflictvla.builders.tasks_dataset.reading import load_instances, load_task
 from conflictvla.toolkit.errors import InvalidInputError
 from conflictvla.toolkit.language.lexicon import Part, Substitute, load_lexicon
 from conflictvla.toolkit.language.parse_libero import parse_base_instruction
-from conflictvla.toolkit.language.parse_rendered import read_back
+from conflictvla.toolkit.language.parse_rendered import parse_rendered_instruction
 from conflictvla.toolkit.language.plan import Demand, Plan, Reference, Relation, Step, Verb
 from conflictvla.toolkit.language.plan_json import plan_from_json, plan_to_json
 from conflictvla.toolkit.language.render import render
@@ -50,7 +50,7 @@ def offer(part: Part, word: str, say: str) -> Substitute:
 def read(instance: Instance) -> Plan:
     if instance.arm is Arm.REFERENCE:
         return parse_base_instruction(instance.instruction, probed=True)
-    return read_back(instance.instruction)
+    return parse_rendered_instruction(instance.instruction)
 
 
 def of_goal(instruction: str, seed: str = "a") -> tuple[Substitution, ...]:
@@ -126,7 +126,7 @@ def test_substitutes_are_said_as_english_says_them(
     chosen = [offer(*word) for word in words]
 
     assert render(plans, wording, substitutes=chosen) == expected
-    assert read_back(expected) == plans
+    assert parse_rendered_instruction(expected) == plans
 
 
 def test_the_same_seed_chooses_alike_and_seeds_differ() -> None:
@@ -199,7 +199,7 @@ def test_every_case_reads_back_into_its_plan_at_every_level() -> None:
 )
 def test_sentence_that_nothing_renders_is_refused(sentence: str) -> None:
     with pytest.raises(InvalidInputError, match="0 plans read like that"):
-        read_back(sentence)
+        parse_rendered_instruction(sentence)
     with pytest.raises(InvalidInputError, match=r"no rule|no noun"):
         parse_base_instruction(sentence, probed=True)
 
