@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...toolkit.arrays import FloatArray, Image
-from ...toolkit.errors import PolicyError
 from ...toolkit.records import Instance
 from ...toolkit.simulation.observing.targets import target_positions
 from ...toolkit.simulation.scene import Scene
-from ..policies.interface import ACTION_WIDTH, Episode, Observation, Policy
+from ..policies.asking import ask, begin_episode
+from ..policies.interface import Episode, Observation, Policy
 from ..policies.observing import observe
 
 Change = Callable[[Observation], Observation]
@@ -115,25 +115,10 @@ class Bench:
             instance=self._instance,
             scene=self._scene,
         )
-        try:
-            self.policy.reset(episode)
-        except PolicyError:
-            raise
-        except Exception as error:
-            raise PolicyError(f"reset raised {type(error).__name__}: {error}") from error
+        begin_episode(self.policy, episode)
 
     def _act(self, step: int, change: Change) -> FloatArray:
-        try:
-            chunk = np.asarray(self.policy.act(change(observe(self._scene, step))), dtype=np.float64)
-        except PolicyError:
-            raise
-        except Exception as error:
-            raise PolicyError(f"act raised {type(error).__name__}: {error}") from error
-        if chunk.ndim != 2 or chunk.shape[1] != ACTION_WIDTH or len(chunk) == 0:
-            raise PolicyError(f"actions have shape {chunk.shape}; LIBERO's are (n, {ACTION_WIDTH}) with n >= 1")
-        if not np.isfinite(chunk).all():
-            raise PolicyError("actions hold NaN or infinity")
-        return chunk
+        return ask(self.policy, change(observe(self._scene, step)))
 
     def _away_m(self) -> float:
         targets = target_positions(self._scene, self._instance.targets)

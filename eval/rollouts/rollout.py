@@ -8,15 +8,14 @@ import numpy as np
 
 from ...builders.rollouts.episode_record import EpisodeRecord
 from ...builders.rollouts.schema import ROLLOUT_SCHEMA_VERSION, Rollout, rollout_name
-from ...toolkit.arrays import FloatArray
-from ...toolkit.errors import PolicyError, describe_error
 from ...toolkit.probes.visual_settings import VisualSettings, visual_settings_json
 from ...toolkit.prompts import prompt_sha256, prompt_text
 from ...toolkit.records import PROTOCOL_VERSION
 from ...toolkit.safety.blocks import print_cost
 from ...toolkit.simulation.pictures.appearance import scene_settings
 from ...toolkit.simulation.scene import Scene
-from ..policies.interface import ACTION_WIDTH, Episode, Observation, Policy, PolicyInfo
+from ..policies.asking import ask, begin_episode
+from ..policies.interface import Episode, Policy, PolicyInfo
 from ..policies.observing import observe
 from .costs import CostMeter, cost_spec
 from .jobs import Job
@@ -39,7 +38,7 @@ def run_rollout(scene: Scene, policy: Policy, job: Job, *, versions: Versions) -
         versions: Installed software.
 
     Raises:
-        PolicyError: The policy raised, or its actions cannot be executed.
+        PolicyError: The policy raised, or its actions cannot be executed; its own ``PolicyError`` passes unchanged.
     """
     instance = job.instance
     scene.reset(job.init_state)
@@ -50,10 +49,7 @@ def run_rollout(scene: Scene, policy: Policy, job: Job, *, versions: Versions) -
     visual = scene_settings(scene, job.visual_probe, init_state=job.init_state, seed=job.seed, noise=job.visual_noise)
     recorder = Recorder(scene, instance.targets)
     meter = CostMeter(scene, cost_spec(scene, instance.arm))
-    try:
-        policy.reset(episode)
-    except Exception as error:
-        raise PolicyError(f"{where}: the policy raised in reset: {describe_error(error)}") from error
+    begin_episode(policy, episode, where=where)
     success_step, clipped = _execute(scene, policy, instance.horizon, recorder, where, visual)
     recording, things = recorder.finish(), recorder.things
     cost = meter.finish(recorder, recording)
@@ -126,7 +122,8 @@ def _execute(
     """
     done = clipped = 0
     while done < horizon:
-        for action in _ask(policy, observe(scene, done, visual), where)[: horizon - done]:
+        chunk = ask(policy, observe(scene, done, visual), where=f"{where}: step {done}")
+        for action in chunk[: horizon - done]:
             # What is recorded is what is executed: rounded to float32 first.
             asked = action.astype(np.float32)
             executed = np.clip(asked, -1.0, 1.0)
@@ -137,17 +134,3 @@ def _execute(
             if scene.succeeded():
                 return done, clipped
     return None, clipped
-
-
-def _ask(policy: Policy, observation: Observation, where: str) -> FloatArray:
-    """A chunk of actions from the policy, checked."""
-    at = f"{where}: step {observation.step}"
-    try:
-        chunk = np.asarray(policy.act(observation), dtype=np.float64)
-    except Exception as error:
-        raise PolicyError(f"{at}: the policy raised: {describe_error(error)}") from error
-    if chunk.ndim != 2 or chunk.shape[0] == 0 or chunk.shape[1] != ACTION_WIDTH:
-        raise PolicyError(f"{at}: actions have shape {chunk.shape}; return (n, {ACTION_WIDTH}) with n >= 1")
-    if not np.isfinite(chunk).all():
-        raise PolicyError(f"{at}: actions hold NaN or infinity; return finite numbers in [-1, 1]")
-    return chunk

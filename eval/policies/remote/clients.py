@@ -10,8 +10,9 @@ import numpy as np
 
 from ....toolkit.arrays import FloatArray
 from ....toolkit.errors import PolicyError
+from ..asking import check_chunk
 from ..conventions import Conventions, read_count
-from ..interface import ACTION_WIDTH, PolicyInfo
+from ..interface import PolicyInfo
 from ..spec import PolicySpec, address
 from .link import ANSWER_S, WAIT_S, Link
 
@@ -62,12 +63,7 @@ def action_chunk(actions: Any, url: str, conventions: Conventions) -> FloatArray
     Raises:
         PolicyError: They are something else, or fewer than are to be executed before the next question.
     """
-    try:
-        chunk = np.atleast_2d(np.asarray(actions, dtype=np.float64))
-    except (TypeError, ValueError) as error:
-        raise PolicyError(f"{url}: the actions are no numbers ({error})") from error
-    if chunk.ndim != 2 or chunk.shape[1] != ACTION_WIDTH or len(chunk) == 0:
-        raise PolicyError(f"{url}: the actions have shape {np.shape(actions)}; LIBERO's are (n, {ACTION_WIDTH})")
+    chunk = check_chunk(actions, where=url, single=True)
     if np.ndim(actions) == 2 and conventions.replan_steps and len(chunk) < conventions.replan_steps:
         raise PolicyError(
             f"{url}: {len(chunk)} actions in a chunk, and replan_steps={conventions.replan_steps} executes more; "

@@ -13,6 +13,7 @@ from conflictvla.eval.policies.conventions import Conventions, shortest, turned
 from conflictvla.eval.policies.interface import Episode, Observation, PolicyInfo
 from conflictvla.eval.policies.scripted.agents import Persist
 from conflictvla.toolkit.arrays import FloatArray, Image
+from conflictvla.toolkit.errors import PolicyError
 from conflictvla.toolkit.prompts import PREMISE_CHECK
 from conflictvla.toolkit.simulation.pictures.rendering import camera_of
 
@@ -80,6 +81,16 @@ class Sound:
 class Raises(Sound):
     def act(self, observation: Observation) -> FloatArray:
         raise KeyError("observation.images.image2")
+
+
+class RaisesAtLength(Sound):
+    def act(self, observation: Observation) -> FloatArray:
+        raise ValueError("first line\nsecond line\nthird line")
+
+
+class Unreachable(Sound):
+    def act(self, observation: Observation) -> FloatArray:
+        raise PolicyError("ws://gpu:8000: the connection was lost")
 
 
 class NarrowActions(Sound):

@@ -7,9 +7,12 @@ import math
 
 import pytest
 
+from conflictvla.builders.tasks_dataset.dataset import load_instances
 from conflictvla.eval.policies.interface import Policy
 from conflictvla.eval.preflight import checks as probe
 from conflictvla.eval.preflight.checks import CHECKS, DEFAULT_TASK, probe_policy
+from conflictvla.eval.rollouts.executors.in_process import InProcess
+from conflictvla.eval.rollouts.jobs import Job
 from conflictvla.toolkit.errors import InvalidInputError, NotFoundError
 from conflictvla.toolkit.libero.base_tasks import base_task
 from conflictvla.toolkit.simulation.pictures.rendering import camera_of
@@ -88,13 +91,29 @@ def test_each_fault_is_named_and_nothing_else_fails(
 @pytest.mark.parametrize(
     ("policy", "said"),
     [
-        (policies.Raises, "act raised KeyError: 'observation.images.image2'"),
-        (policies.NarrowActions, "actions have shape (4, 6); LIBERO's are (n, 7) with n >= 1"),
+        (policies.Raises, "the policy raised: KeyError: 'observation.images.image2'"),
+        (policies.NarrowActions, "the actions have shape (4, 6); return (n, 7) with n >= 1"),
     ],
 )
 def test_a_policy_that_gives_no_actions_is_told_so_alone(policy: type[Policy], said: str, scene: Scene) -> None:
     (finding,) = probe_policy(policy(), scene=scene, steps=STEPS)
     assert (finding.check, finding.verdict, finding.detail) == ("answers", "fail", said)
+
+
+@pytest.mark.parametrize(
+    ("policy", "line"),
+    [
+        (policies.RaisesAtLength, "the policy raised: ValueError: first line"),
+        (policies.Unreachable, "ws://gpu:8000: the connection was lost"),
+    ],
+)
+def test_an_error_reads_the_same_in_a_check_and_in_a_run(policy: type[Policy], line: str, scene: Scene) -> None:
+    (found,) = probe_policy(policy(), scene=scene, steps=STEPS)
+    instance = next(i for i in load_instances() if f"{i.suite}/{i.base_task}" == DEFAULT_TASK)
+    (outcome,) = InProcess().run(policy(), [Job(instance=instance, init_state=0, seed=0)], stop_on_failure=False)
+    assert outcome.failure is not None
+    assert found.detail == line
+    assert outcome.failure.error.removeprefix(f"{outcome.failure.rollout_id}: ").removeprefix("step 0: ") == line
 
 
 def test_a_wrong_task_or_number_of_steps_is_refused(scene: Scene) -> None:

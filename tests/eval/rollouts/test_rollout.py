@@ -116,12 +116,12 @@ def test_the_policy_is_handed_the_exact_prompt_that_is_recorded(scenes: ScenePoo
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (lambda seen: np.zeros(7), r"actions have shape \(7,\)"),
-        (lambda seen: np.zeros((0, 7)), r"actions have shape \(0, 7\)"),
-        (lambda seen: np.zeros((1, 6)), r"actions have shape \(1, 6\)"),
-        (lambda seen: np.full((1, 7), np.nan), r"NaN or infinity"),
-        (lambda seen: np.full((1, 7), np.inf), r"NaN or infinity"),
-        (lambda seen: "up", r"step 0: the policy raised: ValueError"),
+        (lambda seen: np.zeros(7), r"step 0: the actions have shape \(7,\)"),
+        (lambda seen: np.zeros((0, 7)), r"step 0: the actions have shape \(0, 7\)"),
+        (lambda seen: np.zeros((1, 6)), r"step 0: the actions have shape \(1, 6\)"),
+        (lambda seen: np.full((1, 7), np.nan), r"step 0: the actions hold NaN or infinity"),
+        (lambda seen: np.full((1, 7), np.inf), r"step 0: the actions hold NaN or infinity"),
+        (lambda seen: "up", r"step 0: the actions are not numbers \(ValueError: could not convert"),
         (lambda seen: 1 / 0, r"step 0: the policy raised: ZeroDivisionError"),
     ],
     ids=["flat", "empty", "narrow", "nan", "inf", "text", "raises"],

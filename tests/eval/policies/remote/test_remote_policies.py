@@ -118,11 +118,11 @@ def test_a_connection_that_breaks_is_made_again_and_the_question_repeated(episod
     [
         (raises, r"the server raised KeyError: 'observation/wrist_image'$"),
         (drops, r"the connection was lost"),
-        (says(CHUNK[:, :6]), r"the actions have shape \(10, 6\); LIBERO's are \(n, 7\)$"),
+        (says(CHUNK[:, :6]), r"the actions have shape \(10, 6\); return \(n, 7\) with n >= 1$"),
         (says(CHUNK[np.newaxis]), r"the actions have shape \(1, 10, 7\)"),
         (says(CHUNK[:3]), r"3 actions in a chunk, and replan_steps=5 executes more; say \?replan_steps=3$"),
         (says(CHUNK[:0]), r"the actions have shape \(0, 7\)"),
-        (says("left"), r"the actions are no numbers"),
+        (says("left"), r"the actions are not numbers"),
         (lambda connection, question: connection.send(pack_openpi({"error": 1})), r"the answer holds no actions$"),
         (lambda connection, question: connection.send(b"\xc1"), r"not a message of openpi's protocol"),
     ],
@@ -255,8 +255,8 @@ def _refuses(obs: dict[str, Any]) -> Any:
     ("answer", "said"),
     [
         (_refuses, r"the server raised observation_failed: ValueError: I would rather not$"),
-        (lambda obs: CHUNK[0, :6], r"the actions have shape \(6,\); LIBERO's are \(n, 7\)$"),
-        (lambda obs: None, r"the answer holds no actions|the actions are no numbers|the actions have shape"),
+        (lambda obs: CHUNK[0, :6], r"the actions have shape \(6,\); return \(n, 7\) with n >= 1$"),
+        (lambda obs: None, r"the answer holds no actions|the actions are not numbers|the actions have shape"),
     ],
     ids=["raises", "width", "none"],
 )

@@ -1,0 +1,80 @@
+"""Asking a policy: whatever it does other than give a chunk of actions becomes one line of ``PolicyError``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...toolkit.arrays import FloatArray
+from ...toolkit.errors import PolicyError, describe_error
+from .interface import ACTION_WIDTH, Episode, Observation, Policy
+
+
+def begin_episode(policy: Policy, episode: Episode, *, where: str = "") -> None:
+    """Begin an episode of a policy.
+
+    Args:
+        policy: The policy.
+        episode: The episode.
+        where: What messages begin with, such as the rollout's id.
+
+    Raises:
+        PolicyError: The policy raised; its own ``PolicyError`` passes unchanged.
+    """
+    try:
+        policy.reset(episode)
+    except PolicyError:
+        raise
+    except Exception as error:
+        raise _policy_error(where, f"the policy raised in reset: {describe_error(error)}") from error
+
+
+def ask(policy: Policy, observation: Observation, *, where: str = "") -> FloatArray:
+    """The policy's next actions, checked.
+
+    Args:
+        policy: The policy; its episode has begun.
+        observation: What it receives.
+        where: What messages begin with, such as the rollout's id and step.
+
+    Returns:
+        Shape (n, 7) with n >= 1, finite; components outside [-1, 1] are left as they are.
+
+    Raises:
+        PolicyError: The policy raised, or its actions cannot be executed; its own ``PolicyError`` passes unchanged.
+    """
+    try:
+        actions = policy.act(observation)
+    except PolicyError:
+        raise
+    except Exception as error:
+        raise _policy_error(where, f"the policy raised: {describe_error(error)}") from error
+    return check_chunk(actions, where=where)
+
+
+def check_chunk(actions: Any, *, where: str = "", single: bool = False) -> FloatArray:
+    """Actions as a chunk that can be executed, shape (n, 7) with n >= 1, finite.
+
+    Args:
+        actions: Whatever a policy or a policy server gave.
+        where: What messages begin with.
+        single: Whether one action, shape (7,), counts as a chunk of one.
+
+    Raises:
+        PolicyError: They are something else.
+    """
+    try:
+        given = np.asarray(actions, dtype=np.float64)
+    except Exception as error:  # an array of another library raises whatever it likes
+        raise _policy_error(where, f"the actions are not numbers ({describe_error(error)})") from error
+    chunk = given[np.newaxis] if single and given.ndim == 1 else given
+    if chunk.ndim != 2 or len(chunk) == 0 or chunk.shape[1] != ACTION_WIDTH:
+        raise _policy_error(where, f"the actions have shape {given.shape}; return (n, {ACTION_WIDTH}) with n >= 1")
+    if not np.isfinite(chunk).all():
+        raise _policy_error(where, "the actions hold NaN or infinity; return finite numbers in [-1, 1]")
+    return chunk
+
+
+def _policy_error(where: str, text: str) -> PolicyError:
+    return PolicyError(f"{where}: {text}" if where else text)
