@@ -6,30 +6,23 @@ being run on it; what had not come back of its batches is handed out again.
 
 from __future__ import annotations
 
-import importlib.util
-import socket
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ....toolkit.errors import ConflictVLAError, InvalidInputError, MissingExtraError, first_line
+from ....toolkit.errors import ConflictVLAError, InvalidInputError
+from ....toolkit.ray_cluster import ray_cluster, require_ray
 from ...policies.interface import Policy
 from ..jobs import Job, Outcome
 from .base import CRASHES, batches_for, crashed_outcome, raise_failure, require_name, run_job_in_worker
 
-LOCAL = "local"
-"""Address that starts a cluster of this machine's cores for the time of the run."""
-
 CPUS_PER_BATCH = 1
-
-KNOCK_S = 10.0
-"""How long a cluster's address may take to answer, in s."""
 
 
 class RayCluster:
     """Runs jobs on a Ray cluster whose nodes have this package installed.
 
     Args:
-        address: The cluster's address, such as ``auto`` or ``ray://head:10001``; ``local`` starts one here.
+        address: The cluster's address; see ``ray_cluster``.
         answer_limit_s: Longest time that the policy may take for an answer, in s; None for no limit.
 
     Raises:
@@ -37,8 +30,7 @@ class RayCluster:
     """
 
     def __init__(self, address: str, *, answer_limit_s: float | None = None) -> None:
-        if importlib.util.find_spec("ray") is None:
-            raise MissingExtraError("running on a cluster", "ray", "ray")
+        require_ray("running on a cluster")
         self._address, self._answer_limit_s = address, answer_limit_s
 
     def run(self, policy: Policy | str, jobs: Sequence[Job], *, stop_on_failure: bool) -> Iterator[Outcome]:
@@ -47,44 +39,13 @@ class RayCluster:
         Raises:
             InvalidInputError: The cluster cannot be reached.
         """
-        import ray
-
         spec = require_name(policy)
-        mine = not ray.is_initialized()
-        if mine:
-            _connect(ray, self._address)
-        try:
+        with ray_cluster(self._address) as ray:
             cpus = int(ray.cluster_resources().get("CPU", 1))
             for outcome in _stream(ray, spec, self._answer_limit_s, batches_for(jobs, cpus)):
                 if stop_on_failure:
                     raise_failure(outcome)
                 yield outcome
-        finally:
-            if mine:
-                ray.shutdown()
-
-
-def _connect(ray: Any, address: str) -> None:
-    _check_reachable(address)
-    options = {"log_to_driver": False, "configure_logging": True, "logging_level": "error"}
-    try:
-        ray.init(**options) if address == LOCAL else ray.init(address=address, **options)
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        raise InvalidInputError(
-            f"no Ray cluster at '{address}' ({first_line(error)}); start one or use --ray {LOCAL}"
-        ) from error
-
-
-def _check_reachable(address: str) -> None:
-    """Knock on the door first: Ray itself goes on trying for minutes."""
-    host, _, port = address.rpartition("://")[2].rpartition(":")
-    if not host or not port.isdigit():
-        return  # "local" and "auto" name no host
-    try:
-        socket.create_connection((host, int(port)), timeout=KNOCK_S).close()
-    except OSError as error:
-        said = error.strerror or str(error)
-        raise InvalidInputError(f"no Ray cluster at '{address}' ({said}); start one or use --ray {LOCAL}") from error
 
 
 def _stream(ray: Any, spec: str, answer_limit_s: float | None, batches: Sequence[tuple[Job, ...]]) -> Iterator[Outcome]:
@@ -102,7 +63,7 @@ def _stream(ray: Any, spec: str, answer_limit_s: float | None, batches: Sequence
         except StopIteration:
             continue
         except ray.exceptions.RayTaskError as error:
-            raise _ours(error) from error
+            raise _task_error(error) from error
         except (ray.exceptions.RayError, ConnectionError):
             # The node or process is gone. What it had in hand counts as a crash of the first job left.
             crashes[jobs[0]] = crashes.get(jobs[0], 0) + 1
@@ -121,7 +82,7 @@ def _run_batch(spec: str, answer_limit_s: float | None, jobs: tuple[Job, ...]) -
         yield run_job_in_worker(spec, answer_limit_s, job)
 
 
-def _ours(error: Any) -> Exception:
+def _task_error(error: Any) -> Exception:
     """The error as it was raised on the worker, where it is one of ours."""
     cause = getattr(error, "cause", None)
     return cause if isinstance(cause, ConflictVLAError) else InvalidInputError(str(error).strip().splitlines()[-1])
