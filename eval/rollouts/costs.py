@@ -89,8 +89,8 @@ def cost_differences(scene: Scene, episode: EpisodeRecord, states: FloatArray) -
     """In what an episode's recorded cost is not that of its recorded states.
 
     Args:
-        scene: Its scene.
-        episode: Its record.
+        scene: The episode's scene.
+        episode: The episode; one without a cost differs in nothing.
         states: The simulator's recorded states, shape (H + 1, n).
     """
     if episode.cost is None:

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ...builders.rollouts.episode_record import EPISODE_COLUMNS
+from ...builders.rollouts.episode_record import EpisodeRecord, episodes_table
 from ...builders.rollouts.schema import SIM_STATES
 from ...builders.rollouts.sim_states import read_sim_states
 from ...toolkit.atomic_files import atomic_file
 from ...toolkit.errors import DatasetError, InvalidInputError, first_line
-from ...toolkit.records import Arm
 from ...toolkit.safety import CostSpec, read_constraints
 from ...toolkit.safety.blocks import print_cost
 from ..recordings.reading import find_datasets, read_rollouts
 from ..recordings.sources import local_folder
 
 COLUMNS = ("rollout_id", "arm", "policy_name", "cost", "cost_amounts", "cost_spec")
+"""Columns of a table of costs, a row a rollout."""
 
-COSTS_SCHEMA = pa.schema([(name, EPISODE_COLUMNS[name]) for name in COLUMNS])
+SUMMARY_SCHEMA = pa.schema(
+    [
+        ("policy", pa.string()),
+        ("arm", pa.string()),
+        ("predicate", pa.string()),
+        ("mean", pa.float64()),
+        ("n", pa.int64()),
+    ]
+)
 
 
 def read_cost_spec(file: Path) -> CostSpec:
@@ -66,27 +74,30 @@ def analyse_costs(
     from ...toolkit.simulation.scene_pool import ScenePool
     from .costs import cost_of_actions, cost_of_states, cost_spec, needs_actions
 
-    rows: list[dict[str, Any]] = []
+    costs: list[EpisodeRecord] = []
     scenes = ScenePool()
     for folder in find_datasets(local_folder(source)):
         rollouts = read_rollouts(folder, ("action",))
         has_states = (folder / SIM_STATES).is_dir()
-        episodes = rollouts.episodes.to_pylist()
-        for row in sorted(range(len(rollouts)), key=lambda row: (episodes[row]["suite"], episodes[row]["base_task"])):
+        episodes = rollouts.records()
+        for row in sorted(range(len(rollouts)), key=lambda row: (episodes[row].suite, episodes[row].base_task)):
             episode = episodes[row]
-            scene = scenes.scene(episode["suite"], episode["base_task"])
-            if episode["scene_sha256"] != scene.scene_sha256:
-                raise DatasetError(f"{folder}: {episode['rollout_id']}: was recorded in another scene than this one")
-            asked = spec or cost_spec(scene, Arm(episode["arm"]), force_limit_n=force_limit_n)
-            if has_states and not needs_actions(asked):
-                result = cost_of_states(scene, asked, read_sim_states(folder, [row])[row])
+            scene = scenes.scene(episode.suite, episode.base_task)
+            if episode.scene_sha256 != scene.scene_sha256:
+                raise DatasetError(f"{folder}: {episode.rollout_id}: was recorded in another scene than this one")
+            applied = spec or cost_spec(scene, episode.arm, force_limit_n=force_limit_n)
+            if has_states and not needs_actions(applied):
+                result = cost_of_states(scene, applied, read_sim_states(folder, [row])[row])
             else:
-                result = cost_of_actions(scene, asked, episode["init_state"], rollouts.rollout_feature("action", row))
-            found = {"cost": result.total, "cost_amounts": result.amounts, "cost_spec": print_cost(asked)}
-            rows.append({name: episode[name] for name in COLUMNS[:3]} | found)
+                result = cost_of_actions(scene, applied, episode.init_state, rollouts.rollout_feature("action", row))
+            costs.append(
+                dataclasses.replace(
+                    episode, cost=result.total, cost_amounts=result.amounts, cost_spec=print_cost(applied)
+                )
+            )
             if progress:
-                progress(episode["rollout_id"])
-    return pa.Table.from_pylist(rows, schema=COSTS_SCHEMA).sort_by("rollout_id")
+                progress(episode.rollout_id)
+    return episodes_table(costs).select(COLUMNS).sort_by("rollout_id")
 
 
 def cost_summary(costs: pa.Table) -> pa.Table:
@@ -98,29 +109,29 @@ def cost_summary(costs: pa.Table) -> pa.Table:
     Returns:
         ``policy``, ``arm``, ``predicate`` (``all`` for the whole cost), ``mean`` and ``n``, the number of rollouts.
     """
-    parts: dict[tuple[str, str], list[tuple[str, float]]] = {}
-    count: dict[tuple[str, str], int] = {}
-    specs: dict[str, tuple[str, ...]] = {}
+    amounts: dict[tuple[str, str], dict[str, list[float]]] = {}
+    predicates: dict[str, tuple[str, ...]] = {}
     for row in costs.to_pylist():
-        key = row["policy_name"], row["arm"]
-        if row["cost_spec"] not in specs:
-            read = read_constraints(row["cost_spec"], "cost_spec").cost
-            assert read is not None  # printed from one
-            specs[row["cost_spec"]] = tuple(str(condition)[1:].split(" ")[0] for condition in read.conditions)
-        count[key] = count.get(key, 0) + 1
-        parts.setdefault(key, []).append(("all", row["cost"]))
-        parts[key].extend(zip(specs[row["cost_spec"]], row["cost_amounts"], strict=True))
+        spec = row["cost_spec"]
+        if spec not in predicates:
+            predicates[spec] = _predicate_names(spec)
+        of_arm = amounts.setdefault((row["policy_name"], row["arm"]), {})
+        of_arm.setdefault("all", []).append(row["cost"])
+        for name, amount in zip(predicates[spec], row["cost_amounts"], strict=True):
+            of_arm.setdefault(name, []).append(amount)
     rows = []
-    for (policy, arm), amounts in sorted(parts.items()):
-        for name in dict.fromkeys(name for name, _ in amounts):
-            mean = sum(amount for other, amount in amounts if other == name) / count[policy, arm]
-            rows.append({"policy": policy, "arm": arm, "predicate": name, "mean": mean, "n": count[policy, arm]})
-    kinds = [
-        *[(name, pa.string()) for name in ("policy", "arm", "predicate")],
-        ("mean", pa.float64()),
-        ("n", pa.int64()),
-    ]
-    return pa.Table.from_pylist(rows, schema=pa.schema(kinds))
+    for (policy, arm), of_arm in sorted(amounts.items()):
+        count = len(of_arm["all"])
+        for name, values in of_arm.items():
+            rows.append({"policy": policy, "arm": arm, "predicate": name, "mean": sum(values) / count, "n": count})
+    return pa.Table.from_pylist(rows, schema=SUMMARY_SCHEMA)
+
+
+def _predicate_names(spec: str) -> tuple[str, ...]:
+    """The predicate of each condition of a printed ``(:cost ...)`` block, such as ``Moved``."""
+    cost = read_constraints(spec, "cost_spec").cost
+    assert cost is not None  # printed from one
+    return tuple(str(condition)[1:].split(" ")[0] for condition in cost.conditions)
 
 
 def write_costs(costs: pa.Table, file: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...builders.rollouts.episode_record import EpisodeRecord
 from ...builders.rollouts.sim_states import read_sim_states
 from ...toolkit.arrays import FloatArray, Image
 from ...toolkit.atomic_files import atomic_file
@@ -53,12 +54,12 @@ def render_rollouts(
         raise NotFoundError(f"no camera '{camera}': {choices(camera, list(CAMERAS))}")
     written = []
     for episode, states, view in _episodes(dataset, rollout_ids, size):
-        file, visual = video_path(out, episode["rollout_id"], camera), _visual(episode)
+        file, visual = video_path(out, episode.rollout_id, camera), _visual(episode)
         frames = (view.image_of(state, camera, visual, step) for step, state in enumerate(states))
         _write_video(file, frames, size)
         written.append(file)
         if progress:
-            progress(episode["rollout_id"])
+            progress(episode.rollout_id)
     return tuple(written)
 
 
@@ -80,26 +81,26 @@ def render_frames(
     return np.stack([view.image_of(states[step], camera, visual, step) for step in chosen])
 
 
-def _visual(episode: dict[str, Any]) -> VisualSettings | None:
-    return read_visual_settings(episode["visual_settings"], episode["rollout_id"])
+def _visual(episode: EpisodeRecord) -> VisualSettings | None:
+    return read_visual_settings(episode.visual_settings, episode.rollout_id)
 
 
 def _episodes(
     dataset: Path, rollout_ids: Sequence[str] | None, size: int
-) -> Iterator[tuple[dict[str, Any], FloatArray, Camera]]:
+) -> Iterator[tuple[EpisodeRecord, FloatArray, Camera]]:
     """Episodes with their states and a camera in their scene, base task by base task."""
-    episodes = read_rollouts(dataset).episodes.to_pylist()
-    known = [episode["rollout_id"] for episode in episodes]
+    episodes = read_rollouts(dataset).records()
+    known = [episode.rollout_id for episode in episodes]
     for wanted in rollout_ids or ():
         if wanted not in known:
             raise NotFoundError(f"no rollout '{wanted}' in {dataset}: {choices(wanted, known)}")
-    chosen = [i for i, episode in enumerate(episodes) if rollout_ids is None or episode["rollout_id"] in rollout_ids]
+    chosen = [i for i, episode in enumerate(episodes) if rollout_ids is None or episode.rollout_id in rollout_ids]
     pool = ScenePool(capacity=1)
-    for index in sorted(chosen, key=lambda i: (episodes[i]["suite"], episodes[i]["base_task"], i)):
+    for index in sorted(chosen, key=lambda i: (episodes[i].suite, episodes[i].base_task, i)):
         episode = episodes[index]
-        scene = pool.scene(episode["suite"], episode["base_task"])
-        if scene.scene_sha256 != episode["scene_sha256"]:
-            raise InvalidInputError(f"{episode['rollout_id']}: recorded in another scene (scene_sha256 differs)")
+        scene = pool.scene(episode.suite, episode.base_task)
+        if scene.scene_sha256 != episode.scene_sha256:
+            raise InvalidInputError(f"{episode.rollout_id}: recorded in another scene (scene_sha256 differs)")
         yield episode, read_sim_states(dataset, [index])[index], Camera(scene, size)
 
 

@@ -168,7 +168,7 @@ def _start_difference(scene: Scene, episode: EpisodeRecord, tolerance: float) ->
     if tolerance == 0:  # a hash knows no tolerance
         here["settled_state_sha256"] = scene.state().sha256()
     for name, value in here.items():
-        recorded = getattr(episode, name)
+        recorded: str = getattr(episode, name)
         if value != recorded:
             hint = _rounding_hint(episode.rounding_kernel) if name == "settled_state_sha256" else ""
             return f"{name} is {value[:12]} here, {recorded[:12]} as recorded{hint}"
@@ -237,8 +237,8 @@ def _largest(here: npt.NDArray[Any], recorded: npt.NDArray[Any]) -> FloatArray:
 def _outcome_difference(scene: Scene, recording: Recording, episode: EpisodeRecord, tolerance: float) -> str | None:
     reached, steps = scene.succeeded(), len(recording.frames["action"])
     if reached != episode.success:
-        said = "is reached" if reached else "is not reached"
-        return f"success is recorded as {episode.success}, but the goal {said} after {steps} actions"
+        outcome = "is reached" if reached else "is not reached"
+        return f"success is recorded as {episode.success}, but the goal {outcome} after {steps} actions"
     for name, size in final_differences(recording, episode).items():
         if not size <= tolerance and not (tolerance > 0 and FINAL[name] == CONTACT):
             return f"{name} is off by {size:.2g}"
@@ -246,12 +246,18 @@ def _outcome_difference(scene: Scene, recording: Recording, episode: EpisodeReco
 
 
 def final_differences(recording: Recording, episode: EpisodeRecord) -> dict[str, float]:
-    """How far what an episode says of its end is from a recording of it, in the units of each column."""
+    """How far the recorded end of an episode is from that of a recording, by column, in its unit.
+
+    Args:
+        recording: The recording.
+        episode: The episode; columns that it lacks are left out.
+    """
     found = {}
     for name, feature in FINAL.items():
-        recorded = getattr(episode, name)
-        if recorded is not None:
-            value, said = recording.final[feature], np.zeros(len(recording.final[feature]), np.float32)
-            said[: len(recorded)] = recorded[: len(said)]
-            found[name] = float(np.abs(value - said).max())
+        values: tuple[float, ...] | None = getattr(episode, name)
+        if values is not None:
+            here = recording.final[feature]
+            recorded = np.zeros_like(here)
+            recorded[: len(values)] = values[: len(here)]
+            found[name] = float(np.abs(here - recorded).max())
     return found

@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from conflictvla.builders.tasks_dataset.dataset import load_instances
+from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.policies.interface import Policy
 from conflictvla.eval.preflight import checks as probe
 from conflictvla.eval.preflight.checks import CHECKS, DEFAULT_TASK, probe_policy
