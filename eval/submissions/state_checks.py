@@ -164,9 +164,9 @@ def _state_differences(recorded: _RecordedStates, settled: _SettledScene, tolera
         if name != CONTACT and not off <= SHOWN_TOLERANCE:  # contacts are known only while the simulator steps
             yield f"{name} is not what the recorded states show"
             return
-    for name, off in final_differences(shown, rollouts.record(row)).items():
+    for name, off in final_differences(shown, episode).items():
         if FINAL[name] != CONTACT and not off <= SHOWN_TOLERANCE:
             yield f"{name} is not what the last recorded state shows"
     if scene.succeeded() != episode.success:
         yield "success is not what the last recorded state shows"
-    yield from cost_differences(scene, rollouts.record(row), states)
+    yield from cost_differences(scene, episode, states)
