@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ..builders.tasks_dataset.reading import load_instances
 from ..toolkit.errors import InvalidInputError
-from ..toolkit.records import Arm, Family, Instance, Level, Prompt
+from ..toolkit.records import Family, Instance, Level, Prompt
 from ..toolkit.simulation.scene_pool import ScenePool
 from .policies.registry import SCRIPTED
 from .rollouts.executors.in_process import InProcess
 from .rollouts.run import RunProgress, run_policy, with_references
 from .scores.scores import Scores, score
+from .selection import select_conflicts
 
 SUITE = "libero_goal"
 """The suite whose every task the scripted agents complete."""
@@ -46,30 +48,25 @@ class Demo:
 
 def demo_cases(instances: Sequence[Instance]) -> tuple[Instance, ...]:
     """Two cases of each family, one at L1 and one at L2, each on another base task."""
+    of_suite = [case for case in select_conflicts(instances, None, [Prompt.P0]) if case.suite == SUITE]
     chosen: list[Instance] = []
-    used: set[str] = set()
     for level in DEMO_LEVELS:
         for family in Family:
-            fitting = [
-                instance
-                for instance in instances
-                if instance.arm is Arm.CONFLICT
-                and instance.prompt is Prompt.P0
-                and instance.suite == SUITE
-                and instance.family is family
-                and instance.level is level
-            ]
-            fresh = [instance for instance in fitting if instance.base_task not in used]
-            case = (fresh or fitting)[0]
-            used.add(case.base_task)
-            chosen.append(case)
+            fitting = [case for case in of_suite if case.family is family and case.level is level]
+            used = {case.base_task for case in chosen}
+            chosen.append(next((case for case in fitting if case.base_task not in used), fitting[0]))
     return tuple(chosen)
+
+
+def demo_instances() -> tuple[Instance, ...]:
+    """The cases of a demonstration with their references, as each agent runs them."""
+    instances = load_instances()
+    return with_references(demo_cases(instances), instances)
 
 
 def demo_rollout_count() -> int:
     """How many rollouts a demonstration runs."""
-    instances = load_instances()
-    return len(SCRIPTED) * len(with_references(demo_cases(instances), instances))
+    return len(SCRIPTED) * len(demo_instances())
 
 
 def run_demo(out: Path, progress: Callable[[str, RunProgress], None] | None = None) -> Demo:
@@ -77,38 +74,31 @@ def run_demo(out: Path, progress: Callable[[str, RunProgress], None] | None = No
 
     Args:
         out: A folder that does not exist, is empty, or holds an unfinished demonstration.
-        progress: Told the agent and its progress after each rollout.
+        progress: Called with the agent and its progress after each rollout.
 
     Raises:
         InvalidInputError: The folder holds something else, or cannot be written.
     """
     from .report import write_report
 
-    strangers = sorted(path.name for path in out.iterdir()) if out.is_dir() else []
-    if out.exists() and (not out.is_dir() or set(strangers) - {ROLLOUTS}):
+    if out.exists() and (not out.is_dir() or any(path.name != ROLLOUTS for path in out.iterdir())):
         raise InvalidInputError(f"{out}: exists and holds other files; choose another --out or remove it")
-    instances = load_instances()
-    chosen = with_references(demo_cases(instances), instances)
-    executor = InProcess(ScenePool(capacity=len({(i.suite, i.base_task) for i in chosen})))
+    rollouts, scores_file, report = out / ROLLOUTS, out / SCORES_FILE, out / REPORT_FILE
+    _run_agents(rollouts, progress)
+    scores = score(rollouts)
+    scores.write(scores_file)
+    write_report(scores, rollouts, report)
+    return Demo(scores=scores, rollouts=rollouts, scores_file=scores_file, report=report, lesson=lesson(scores))
+
+
+def _run_agents(rollouts: Path, progress: Callable[[str, RunProgress], None] | None) -> None:
+    """Run each agent that an earlier call has not finished."""
+    instances = demo_instances()
+    executor = InProcess(ScenePool(capacity=len({(i.suite, i.base_task) for i in instances})))
     for name in SCRIPTED:
-        if (out / ROLLOUTS / name).exists():
-            continue  # finished before an interruption
-
-        def report_progress(state: RunProgress, name: str = name) -> None:
-            if progress:
-                progress(name, state)
-
-        run_policy(name, chosen, out / ROLLOUTS, init_states=[INIT_STATE], executor=executor, progress=report_progress)
-    scores = score(out / ROLLOUTS)
-    scores.write(out / SCORES_FILE)
-    write_report(scores, out / ROLLOUTS, out / REPORT_FILE)
-    return Demo(
-        scores=scores,
-        rollouts=out / ROLLOUTS,
-        scores_file=out / SCORES_FILE,
-        report=out / REPORT_FILE,
-        lesson=lesson(scores),
-    )
+        if not (rollouts / name).exists():
+            report = None if progress is None else partial(progress, name)
+            run_policy(name, instances, rollouts, init_states=[INIT_STATE], executor=executor, progress=report)
 
 
 def lesson(scores: Scores) -> str:

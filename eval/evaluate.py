@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..builders.tasks_dataset.reading import load_instances
-from ..toolkit.records import Arm, Instance, Prompt, VisualProbe
+from ..toolkit.records import Instance, Prompt, VisualProbe
 from .policies.interface import Policy
 from .rollouts.executors.base import Executor
 from .rollouts.run import RunProgress, run_policy, with_references
 from .scores.scores import Scores, score
+from .selection import select_conflicts
 
 
 def evaluate(
@@ -34,22 +35,20 @@ def evaluate(
         seed: Seed handed to the policy.
         visual_probes: Under which visual probes each is run; give V0 too to see what the others change.
         executor: Where rollouts are run, such as ``Processes(4)`` for a policy given by name; here by default.
-        progress: Told after each rollout.
+        progress: Called with the state of the run after each rollout.
 
     Raises:
         InvalidInputError: The folder holds another run, or cannot be written.
         PolicyError: The policy failed; call again to continue where it stopped.
     """
     everything = load_instances()
-    conflicts = [
-        instance
-        for instance in (everything if instances is None else instances)
-        if instance.arm is Arm.CONFLICT and (instances is not None or instance.prompt is Prompt.P0)
-    ]
-    chosen = with_references(conflicts, everything)
+    if instances is None:
+        conflicts = select_conflicts(everything, None, [Prompt.P0])
+    else:
+        conflicts = select_conflicts(instances, None, tuple(Prompt))
     run = run_policy(
         policy,
-        chosen,
+        with_references(conflicts, everything),
         Path(out),
         init_states=init_states,
         seed=seed,

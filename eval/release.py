@@ -1,22 +1,21 @@
 """The release of recorded rollouts: the scripted agents over the benchmark, and the small part that is packaged.
 
-Scripted agents have known answers, so their rollouts show what the measures say of them; no model's are among them.
+Scripted agents have known answers, so their rollouts show what the measures make of them; no model's are among them.
 """
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 
-from ..builders.rollouts.schema import SIM_STATES
+from ..builders.rollouts.packing import pack_dataset
 from ..builders.tasks_dataset.reading import load_instances
-from ..toolkit.atomic_files import atomic_file, write_atomic
+from ..toolkit.atomic_files import write_atomic
 from ..toolkit.errors import InvalidInputError, NotFoundError, choices
 from ..toolkit.libero.base_tasks import base_task
 from ..toolkit.records import Arm, Family, Instance, Level, Prompt
@@ -27,6 +26,7 @@ from .recordings.reading import read_rollouts
 from .recordings.video_files import RENDERED, video_path
 from .rollouts.executors.base import Executor
 from .rollouts.run import RunProgress, run_policy, with_references
+from .selection import select_conflicts
 from .submissions.results import SCRIPTED_AGENT
 from .submissions.results_file import RESULTS_FOLDER, VERIFIED_FOLDER, read_results, result_json, verification_json
 from .submissions.submit import SubmissionSource, check_submission
@@ -74,7 +74,7 @@ def plan_rollouts(
     for agent in agents:
         if agent not in AGENTS:
             raise NotFoundError(f"no scripted agent '{agent}': {choices(agent, sorted(AGENTS))}")
-    conflicts = [i for i in instances if i.arm is Arm.CONFLICT and i.prompt is Prompt.P0]
+    conflicts = select_conflicts(instances, None, [Prompt.P0])
     left_out = {}
     for suite, name in dict.fromkeys((i.suite, i.base_task) for i in conflicts):
         try:
@@ -82,7 +82,7 @@ def plan_rollouts(
         except InvalidInputError as error:
             left_out[suite, name] = str(error)
     able = [i for i in conflicts if (i.suite, i.base_task) not in left_out]
-    chosen = able if per_cell is None else stratified(able, per_cell)
+    chosen = able if per_cell is None else sample_cells(able, per_cell)
     return ReleasePlan(
         agents=tuple(dict.fromkeys(agents)),
         instances=with_references(chosen, instances),
@@ -90,7 +90,7 @@ def plan_rollouts(
     )
 
 
-def stratified(conflicts: Sequence[Instance], per_cell: int) -> list[Instance]:
+def sample_cells(conflicts: Sequence[Instance], per_cell: int) -> list[Instance]:
     """Cases of each family and level, from the suites and base tasks used least so far; no chance is involved."""
     used: Counter[tuple[str, str]] = Counter()
     chosen: list[Instance] = []
@@ -126,26 +126,21 @@ def build_rollouts(
         plan: See ``plan_rollouts``.
         executor: Where rollouts are run.
         compact: Leave the simulator's states out and pack the frames tightly.
-        progress: Told the agent and its progress, after each rollout and of what is there already.
+        progress: Called with the agent and its progress: after each rollout, and once for an agent that is finished.
 
     Raises:
         InvalidInputError: The folder holds other rollouts, or cannot be written.
     """
     everything = load_instances()
     for agent in plan.agents:
-        if (out / agent).exists():
-            if progress:
-                progress(agent, RunProgress(done=len(plan.instances), total=len(plan.instances), job=None))
-            continue
-
-        def tell(state: RunProgress, agent: str = agent) -> None:
-            if progress:
-                progress(agent, state)
-
-        run_policy(agent, plan.instances, out, init_states=[INIT_STATE], executor=executor, progress=tell)
+        report = None if progress is None else partial(progress, agent)
+        if not (out / agent).exists():
+            run_policy(agent, plan.instances, out, init_states=[INIT_STATE], executor=executor, progress=report)
+        elif report:
+            report(RunProgress(done=len(plan.instances), total=len(plan.instances), job=None))
     for agent in plan.agents:
         if compact:
-            pack(out / agent)
+            pack_dataset(out / agent)
         source = SubmissionSource(folder=out / agent, repo_id="", commit="")
         result = check_submission(source, everything, kind=SCRIPTED_AGENT).result
         write_atomic(out / RESULTS_FOLDER / result.file_name, result_json(result))
@@ -160,55 +155,39 @@ def verify_rollouts(
         out: From ``build_rollouts``.
         plan: What was to be recorded.
         sample: How many rollouts of each agent are executed again.
-        progress: Told what was just done.
+        progress: Called with a line on what was just done.
 
     Returns:
-        What was found wrong.
+        What is wrong, with the agent's name; empty where all is well.
     """
     everything = load_instances()
-    wrong: list[str] = []
+    findings: list[str] = []
     for entry in read_results(out):
         result, file = entry.result, out / RESULTS_FOLDER / f"{entry.name}.json"
-        folder = out / result.policy_name
         report = verify_submission(
-            folder, everything, sample=sample, seed=0, wanted=plan.instances, claimed=result, progress=progress
+            out / result.policy_name,
+            everything,
+            sample=sample,
+            seed=0,
+            wanted=plan.instances,
+            claimed=result,
+            progress=progress,
         )
         write_atomic(out / VERIFIED_FOLDER / file.name, verification_json(verification_of(report, file)))
-        wrong.extend(f"{result.policy_name}: {found.message}" for found in report.findings)
-    return tuple(wrong)
-
-
-def pack(dataset: Path) -> None:
-    """Make a rollout dataset small: without the simulator's states, its frames split by byte and compressed."""
-    shutil.rmtree(dataset / SIM_STATES, ignore_errors=True)
-    for file in sorted((dataset / "data").rglob("*.parquet")):
-        table = pq.read_table(file)
-        floats = [
-            name if field.type == "float" else f"{name}.list.element"
-            for name, field in zip(table.column_names, table.schema, strict=True)
-            if "float" in str(field.type)
-        ]
-        with atomic_file(file) as aside:
-            pq.write_table(
-                table,
-                aside,
-                compression="zstd",
-                compression_level=19,
-                use_dictionary=False,
-                use_byte_stream_split=floats,
-            )
+        findings.extend(f"{result.policy_name}: {finding.message}" for finding in report.findings)
+    return tuple(findings)
 
 
 def render_pairs(
     out: Path, plan: ReleasePlan, count: int, progress: Callable[[str], None] | None = None
 ) -> tuple[Path, ...]:
-    """Render pairs of each agent, spread over the cases, into its dataset; what is there is kept.
+    """Render pairs of each agent, spread over the cases, into its dataset, but for videos that are there already.
 
     Args:
         out: From ``build_rollouts``, with the simulator's states.
         plan: What was recorded.
         count: How many conflict rollouts of each agent; with each comes its reference.
-        progress: Told each rollout's id when its video is there.
+        progress: Called with each rollout's id when its video is there.
     """
     from .rollouts.render import render_rollouts
 
@@ -226,10 +205,9 @@ def render_pairs(
 
 def _spread_pairs(dataset: Path, count: int) -> tuple[str, ...]:
     """Ids of conflict rollouts from first to last at equal distances, and of their references."""
-    columns = ["rollout_id", "arm", "suite", "base_task"]
-    episodes = read_rollouts(dataset).episodes.select(columns).to_pylist()
-    conflicts = [episode for episode in episodes if episode["arm"] == Arm.CONFLICT]
+    episodes = read_rollouts(dataset).records()
+    conflicts = [episode for episode in episodes if episode.arm is Arm.CONFLICT]
     chosen = [conflicts[int(at)] for at in np.linspace(0, len(conflicts) - 1, min(count, len(conflicts)))]
-    places = {(episode["suite"], episode["base_task"]) for episode in chosen}
-    references = [e for e in episodes if e["arm"] == Arm.REFERENCE and (e["suite"], e["base_task"]) in places]
-    return tuple(episode["rollout_id"] for episode in (*chosen, *references))
+    tasks = {(episode.suite, episode.base_task) for episode in chosen}
+    references = [e for e in episodes if e.arm is Arm.REFERENCE and (e.suite, e.base_task) in tasks]
+    return tuple(episode.rollout_id for episode in (*chosen, *references))

@@ -1,7 +1,8 @@
 """WordNet 3.0's own files: senses, and the words at distance 1 of one.
 
 Read only when the lexicon is rebuilt: ``make lexicon WORDNET=DIR``, see CONTRIBUTING.md. The format is that of
-WordNet's manual page ``wndb(5WN)``.
+WordNet's manual page ``wndb(5WN)``. NLTK's reader needs more than Debian's files: the list ``lexnames``, which they
+lack, and a second WordNet, downloaded, to map synsets to.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class WordNet:
         pointers = [fields[at : at + 4] for at in range(rest + 1, rest + 1 + 4 * int(fields[rest]), 4)]
         return Synset(
             id=synset_id,
-            lemmas=tuple(_spelt(lemma) for lemma in fields[4 : 4 + 2 * words : 2]),
+            lemmas=tuple(_spelling(lemma) for lemma in fields[4 : 4 + 2 * words : 2]),
             pointers=tuple((POINTERS[kind], f"{to}-{of}") for kind, to, of, _ in pointers if kind in POINTERS),
             gloss=gloss.partition('; "')[0].strip(),
         )
@@ -107,7 +108,7 @@ def _head(data: bytes) -> Iterator[str]:
         yield re.sub(r"^ *\d+ ", "", line.decode("utf-8")).rstrip()
 
 
-def _spelt(lemma: str) -> str:
+def _spelling(lemma: str) -> str:
     """Without the underscores, and without the marker that an adjective carries, as in ``center(a)``."""
     return re.sub(r"\([a-z]+\)$", "", lemma).replace("_", " ")
 
@@ -117,10 +118,10 @@ def build_lexicon(choices: dict[str, Any], wordnet: WordNet) -> dict[str, Any]:
 
     Args:
         choices: What ``choices.json`` holds.
-        wordnet: The files to hold it against.
+        wordnet: Where each choice is looked up.
 
     Raises:
-        InvalidInputError: A choice is not at distance 1 of the sense that it names, or cannot be told from another.
+        InvalidInputError: A choice is not at distance 1 of the sense that it names, or stands for two words.
     """
     words: dict[str, Any] = {}
     glosses: dict[str, str] = {}
@@ -143,15 +144,19 @@ def build_lexicon(choices: dict[str, Any], wordnet: WordNet) -> dict[str, Any]:
 def _offer(word: str, offer: dict[str, Any], wordnet: WordNet) -> dict[str, Any]:
     of, lemma = offer.get("of", word), offer.get("lemma", offer["say"]).replace("_", " ")
     if of not in wordnet.synset(offer["sense"]).lemmas:
-        raise InvalidInputError(f"lexicon_choices.json: '{of}' has no sense {offer['sense']}")
+        raise InvalidInputError(f"choices.json: '{of}' has no sense {offer['sense']}")
     for found, relation, synset in wordnet.neighbours(offer["sense"]):
         if found.lower() == lemma:
-            kept = {key: offer[key] for key in ("names", "why") if key in offer}
-            said = {"say": offer["say"], "relation": relation, "sense": offer["sense"], "synset": synset.id}
-            return (
-                said | ({"of": of} if of != word else {}) | ({"lemma": lemma} if lemma != offer["say"] else {}) | kept
-            )
-    raise InvalidInputError(f"lexicon_choices.json: '{lemma}' is not at distance 1 of {of} ({offer['sense']})")
+            return {
+                "say": offer["say"],
+                "relation": relation,
+                "sense": offer["sense"],
+                "synset": synset.id,
+                **({"of": of} if of != word else {}),
+                **({"lemma": lemma} if lemma != offer["say"] else {}),
+                **{key: offer[key] for key in ("names", "why") if key in offer},
+            }
+    raise InvalidInputError(f"choices.json: '{lemma}' is not at distance 1 of {of} ({offer['sense']})")
 
 
 def _check_unambiguous(words: dict[str, Any]) -> None:
@@ -161,7 +166,7 @@ def _check_unambiguous(words: dict[str, Any]) -> None:
         for offer in entry["substitutes"] if entry["part"] == "noun" else ():
             other = stands_for.setdefault(offer["say"], word)
             if other != word:
-                raise InvalidInputError(f"lexicon_choices.json: '{offer['say']}' stands for '{word}' and for '{other}'")
+                raise InvalidInputError(f"choices.json: '{offer['say']}' stands for '{word}' and for '{other}'")
 
 
 def as_text(lexicon: dict[str, Any]) -> str:

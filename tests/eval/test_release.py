@@ -10,11 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import conflictvla
+from conflictvla.builders.rollouts.packing import pack_dataset
 from conflictvla.builders.rollouts.schema import FRAME_FEATURES, SIM_STATES
 from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.policies.registry import SCRIPTED
 from conflictvla.eval.recordings.reading import read_rollouts
-from conflictvla.eval.release import ReleasePlan, build_rollouts, pack, plan_rollouts, render_pairs, verify_rollouts
+from conflictvla.eval.release import ReleasePlan, build_rollouts, plan_rollouts, render_pairs, verify_rollouts
 from conflictvla.eval.rollouts.executors.in_process import InProcess
 from conflictvla.eval.rollouts.replay import OTHER_PROCESSORS_TOLERANCE, replay_rows
 from conflictvla.eval.scores.scores import score
@@ -61,7 +62,7 @@ def test_a_release_may_be_of_any_scripted_agents_and_only_of_those() -> None:
 def test_packing_changes_no_number_and_needs_less_room(tmp_path: Path) -> None:
     before = write(tmp_path / "before", honest()[:3])
     after = Path(shutil.copytree(before, tmp_path / "after"))
-    pack(after)
+    pack_dataset(after)
     assert not (after / SIM_STATES).exists()
     for file in sorted((before / "data").rglob("*.parquet")):
         assert pq.read_table(file).equals(pq.read_table(after / file.relative_to(before)))
