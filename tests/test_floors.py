@@ -134,6 +134,16 @@ def test_no_file_is_longer_than_500_lines() -> None:
     assert {name: lines for name, lines in lengths.items() if lines > MAX_LINES} == {}
 
 
+def test_the_map_names_every_room_and_only_files_that_exist() -> None:
+    text = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    paths = [name for name in re.findall(r"`([\w./-]+)`", text) if "/" in name and name.split("/")[0] != "build"]
+    inits = [path for path in _tracked() if path.name == "__init__.py" and path.parts[0] not in NOT_IN_THE_PACKAGE]
+
+    assert [name for name in paths if not any(REPOSITORY.glob(name)) and not any(REPOSITORY.glob(f"*/**/{name}"))] == []
+    rooms = [path.parent for path in inits if path.parent.name]
+    assert [str(room) for room in rooms if f"`{room}/`" not in text and f"`{room.name}/`" not in text] == []
+
+
 def test_no_room_is_crowded() -> None:
     rooms = Counter(str(path.parent) for path in _tracked() if path.suffix == ".py" and path.name != "__init__.py")
 

@@ -6,7 +6,6 @@ pair is checked and never assumed (see the protocol, "What makes a pair a pair")
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -87,10 +86,6 @@ class Pairing:
 
     def __len__(self) -> int:
         return len(self.conflict)
-
-    def refusals_by_field(self) -> dict[str, int]:
-        """How many conflict rollouts each field refused."""
-        return dict(sorted(Counter(refusal.field for refusal in self.refusals).items()))
 
 
 def pair_rollouts(rollouts: RolloutSet) -> Pairing:

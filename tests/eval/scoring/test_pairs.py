@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,11 @@ OTHER_VALUES: dict[str, Any] = {
     "robosuite_version": "1.4.1",
     "numpy_version": "2.1.0",
 }
+
+
+def refused_fields(pairing: Pairing) -> dict[str, int]:
+    """How many conflict rollouts each field refused."""
+    return dict(Counter(refusal.field for refusal in pairing.refusals))
 
 
 def rollout(record: EpisodeRecord) -> Rollout:
@@ -121,7 +127,7 @@ def test_a_pair_that_disagrees_is_refused_by_the_name_of_the_field(tmp_path: Pat
     assert refusal.rollout_id == conflict.rollout_id
     values = rollouts.episodes[field].to_pylist()
     assert (refusal.reference, refusal.conflict) == (str(values[0]), str(values[1]))
-    assert found.refusals_by_field() == {field: 1}
+    assert refused_fields(found) == {field: 1}
     assert found.unused_references == 1
     assert f"{field}: reference has" in str(refusal)
 
@@ -144,7 +150,7 @@ def test_a_conflict_rollout_without_a_reference_is_refused(tmp_path: Path) -> No
 
 def test_no_reference_rollouts_at_all(tmp_path: Path) -> None:
     found = pairing(tmp_path, make_record(arm=Arm.CONFLICT))
-    assert found.refusals_by_field() == {"no reference rollout": 1}
+    assert refused_fields(found) == {"no reference rollout": 1}
 
 
 def test_references_alone_make_no_pairs(tmp_path: Path) -> None:
@@ -155,13 +161,13 @@ def test_references_alone_make_no_pairs(tmp_path: Path) -> None:
 def test_two_references_of_one_run_are_refused(tmp_path: Path) -> None:
     again = make_record(rollout_id="again")
     found = pairing(tmp_path, make_record(), again, make_record(arm=Arm.CONFLICT))
-    assert found.refusals_by_field() == {"duplicate reference rollout": 1}
+    assert refused_fields(found) == {"duplicate reference rollout": 1}
 
 
 def test_a_conflict_rollout_recorded_twice_is_refused_both_times(tmp_path: Path) -> None:
     conflict = make_record(arm=Arm.CONFLICT)
     found = pairing(tmp_path, make_record(), conflict, replace(conflict, rollout_id="again"))
-    assert found.refusals_by_field() == {"duplicate conflict rollout": 2}
+    assert refused_fields(found) == {"duplicate conflict rollout": 2}
 
 
 def test_repeated_runs_are_paired_by_seed_and_revision(tmp_path: Path) -> None:
