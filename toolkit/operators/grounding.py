@@ -27,7 +27,7 @@ def absent_whole(step: Step, around: Surroundings) -> Iterator[Step]:
     """Act on a part of something that is not there."""
     if step.object.of is not None:
         for absent in around.absent("appliance"):
-            if absent.noun == "fridge":  # of the absent things the only one that has drawers
+            if absent.noun == "fridge":  # the only absent object that has drawers
                 yield replace(step, object=replace(step.object, of=absent))
 
 
@@ -39,7 +39,7 @@ def absent_destination(step: Step, around: Surroundings) -> Iterator[Step]:
 
 
 def absent_landmark(step: Step, around: Surroundings) -> Iterator[Step]:
-    """Act on the thing next to something that is not there."""
+    """Act on the object next to something that is not there."""
     if step.verb in MOVING and step.object.count is None:
         for absent in around.absent("movable", "hollow", "appliance"):
             claim = Claim(relation=Relation.NEXT_TO, landmarks=(absent,))
@@ -56,14 +56,14 @@ def absent_landmark_destination(step: Step, around: Surroundings) -> Iterator[St
 
 def other_colour(step: Step, around: Surroundings) -> Iterator[Step]:
     """Act on a variant in a colour that is not there."""
-    for reference in _coloured(step.object, around):
+    for reference in _in_unseen_colours(step.object, around):
         yield replace(step, object=reference)
 
 
 def other_colour_destination(step: Step, around: Surroundings) -> Iterator[Step]:
     """Bring it to a variant in a colour that is not there."""
     if step.destination is not None:
-        for reference in _coloured(step.destination, around):
+        for reference in _in_unseen_colours(step.destination, around):
             yield replace(step, destination=reference)
 
 
@@ -90,10 +90,10 @@ def absent_part_destination(step: Step, around: Surroundings) -> Iterator[Step]:
             yield replace(step, destination=replace(step.destination, ordinal=ordinal, of=whole))
 
 
-def _coloured(reference: Reference, around: Surroundings) -> Iterator[Reference]:
+def _in_unseen_colours(reference: Reference, around: Surroundings) -> Iterator[Reference]:
     """The reference in every unseen colour; a part is coloured by its whole."""
     if reference.of is not None:
-        for whole in _coloured(reference.of, around):
+        for whole in _in_unseen_colours(reference.of, around):
             yield replace(reference, of=whole)
         return
     noun = around.countable(reference)

@@ -12,7 +12,7 @@ from .surroundings import Surroundings
 
 
 def stay(step: Step, around: Surroundings) -> Iterator[Step]:
-    """Move the thing, but do not move it."""
+    """Move the object, but do not move it."""
     slides = step.verb in (Verb.OPEN, Verb.CLOSE) and step.object.ordinal is not None
     if step.verb in MOVING or slides:
         yield constrained(step, Constraint(demand=Demand.STAY, subject=step.object))
@@ -25,7 +25,7 @@ def leave_empty(step: Step, around: Surroundings) -> Iterator[Step]:
 
 
 def two_places(step: Step, around: Surroundings) -> Iterator[Step]:
-    """Have one thing in two fixed places at the end."""
+    """Have one object in two fixed places at the end."""
     fixed = around.fixed()
     if (
         step.verb not in PLACING

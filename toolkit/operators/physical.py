@@ -1,4 +1,4 @@
-"""Physical-feasibility operators: things that are there, asked to do what they cannot."""
+"""Physical-feasibility operators: entities that are there, asked to do what they cannot."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from .surroundings import Surroundings
 
 
 def fixed_object(step: Step, around: Surroundings) -> Iterator[Step]:
-    """Move something that is fixed in place to where the task brings its own thing."""
+    """Move something that is fixed in place to where the task brings its own object."""
     if step.verb in MOVING and step.destination is not None and step.relation is not Relation.IN:
-        for thing in (*around.fixed(), *around.scenery()):
-            if not around.same(thing, step.destination):
-                yield replace(step, object=thing)
+        for fixture in (*around.fixed(), *around.scenery()):
+            if not around.same(fixture, step.destination):
+                yield replace(step, object=fixture)
 
 
 def move_fixed_target(step: Step, around: Surroundings) -> Iterator[Step]:
-    """Move the very thing that the task would open, switch or put something onto, though it is fixed in place."""
+    """Move the very fixture that the task would open, switch or put an object onto."""
     target = step.destination or step.object
-    thing = around.whole_of(target) or target
-    if thing in around.fixed():
+    fixture = around.whole_of(target) or target
+    if fixture in around.fixed():
         for place in around.surfaces():
-            if not around.same(place, thing):
-                yield _put(step, thing, Relation.ON, place)
+            if not around.same(place, fixture):
+                yield _put(step, fixture, Relation.ON, place)
         for place in around.landmarks():
-            if not around.same(place, thing):
-                yield _put(step, thing, Relation.NEXT_TO, place)
+            if not around.same(place, fixture):
+                yield _put(step, fixture, Relation.NEXT_TO, place)
 
 
 def no_opening(step: Step, around: Surroundings) -> Iterator[Step]:
@@ -41,19 +41,19 @@ def no_opening(step: Step, around: Surroundings) -> Iterator[Step]:
 
 
 def into_the_object(step: Step, around: Surroundings) -> Iterator[Step]:
-    """Put the destination, or something else, inside the very thing that the task moves."""
+    """Put the destination, or something else, inside the very object that the task moves."""
     if step.verb in MOVING and step.destination is not None and step.object.count is None:
-        for thing in around.movable():
-            if not around.same(thing, step.object):
-                yield _put(step, thing, Relation.IN, around.packaged(step.object))
+        for obj in around.movable():
+            if not around.same(obj, step.object):
+                yield _put(step, obj, Relation.IN, around.packaged(step.object))
 
 
 def too_large(step: Step, around: Surroundings) -> Iterator[Step]:
     """Put it, or what it should be put on, inside something whose opening is too small."""
-    for thing in around.movable():
+    for obj in around.movable():
         for place in (*around.hollows(), *around.compartments()):
-            if around.about(step, thing) and not around.same(thing, place):
-                yield _put(step, thing, Relation.IN, place)
+            if around.about(step, obj) and not around.same(obj, place):
+                yield _put(step, obj, Relation.IN, place)
 
 
 def no_room_under(step: Step, around: Surroundings) -> Iterator[Step]:
@@ -62,29 +62,29 @@ def no_room_under(step: Step, around: Surroundings) -> Iterator[Step]:
         for place in around.fixed():
             yield replace(step, relation=Relation.UNDER, destination=place)
     elif (around.whole_of(step.object) or step.object) in around.fixed():
-        for thing in around.movable():
-            yield _put(step, thing, Relation.UNDER, around.whole_of(step.object) or step.object)
+        for obj in around.movable():
+            yield _put(step, obj, Relation.UNDER, around.whole_of(step.object) or step.object)
 
 
 def nothing_to_open(step: Step, around: Surroundings) -> Iterator[Step]:
     """Open something that has neither door nor lid nor drawer."""
-    for thing in around.unopenable():
-        if around.about(step, thing) or step.verb is Verb.OPEN:
-            yield Step(verb=Verb.OPEN, object=thing)
+    for reference in around.unopenable():
+        if around.about(step, reference) or step.verb is Verb.OPEN:
+            yield Step(verb=Verb.OPEN, object=reference)
 
 
 def nothing_to_close(step: Step, around: Surroundings) -> Iterator[Step]:
     """Close something that has neither door nor lid nor drawer."""
-    for thing in around.unopenable():
-        if around.about(step, thing) or step.verb is Verb.CLOSE:
-            yield Step(verb=Verb.CLOSE, object=thing)
+    for reference in around.unopenable():
+        if around.about(step, reference) or step.verb is Verb.CLOSE:
+            yield Step(verb=Verb.CLOSE, object=reference)
 
 
 def nothing_to_switch(step: Step, around: Surroundings) -> Iterator[Step]:
     """Turn on something that has no switch."""
-    for thing in around.unswitchable():
-        if thing not in around.scenery() and (around.about(step, thing) or step.verb is Verb.TURN_ON):
-            yield Step(verb=Verb.TURN_ON, object=thing)
+    for reference in around.unswitchable():
+        if reference not in around.scenery() and (around.about(step, reference) or step.verb is Verb.TURN_ON):
+            yield Step(verb=Verb.TURN_ON, object=reference)
 
 
 def not_opened(step: Step, around: Surroundings) -> Iterator[Step]:
@@ -97,9 +97,11 @@ def not_opened(step: Step, around: Surroundings) -> Iterator[Step]:
 def fixed_into_shut(step: Step, around: Surroundings) -> Iterator[Step]:
     """Put something fixed in place into something shut without opening that."""
     for place in around.shut():
-        for thing in around.fixed():
-            if not around.same(thing, place.of or place) and (around.about(step, thing) or around.about(step, place)):
-                yield _unopened(_put(step, thing, Relation.IN, place), place)
+        for fixture in around.fixed():
+            if not around.same(fixture, place.of or place) and (
+                around.about(step, fixture) or around.about(step, place)
+            ):
+                yield _unopened(_put(step, fixture, Relation.IN, place), place)
 
 
 def fixed_into_small(step: Step, around: Surroundings) -> Iterator[Step]:
@@ -118,18 +120,18 @@ def fixed_into_drawer(step: Step, around: Surroundings) -> Iterator[Step]:
 
 
 def fixed_into_object(step: Step, around: Surroundings) -> Iterator[Step]:
-    """Put something fixed in place into the very thing, too small for it, that the task moves."""
+    """Put something fixed in place into the very object, too small for it, that the task moves."""
     if step.verb in MOVING and _is_vessel(step.object, around):
-        for thing in (*around.fixed(), *around.scenery()):
-            yield _put(step, thing, Relation.IN, step.object)
+        for fixture in (*around.fixed(), *around.scenery()):
+            yield _put(step, fixture, Relation.IN, step.object)
 
 
 def fixed_under_fixed(step: Step, around: Surroundings) -> Iterator[Step]:
     """Put something fixed in place under something that stands flat and cannot be lifted."""
-    for thing in around.fixed():
+    for fixture in around.fixed():
         for place in around.fixed():
-            if around.about(step, thing) and not around.same(thing, place):
-                yield _put(step, thing, Relation.UNDER, place)
+            if around.about(step, fixture) and not around.same(fixture, place):
+                yield _put(step, fixture, Relation.UNDER, place)
 
 
 def destination_into_closed(step: Step, around: Surroundings) -> Iterator[Step]:
@@ -141,26 +143,26 @@ def destination_into_closed(step: Step, around: Surroundings) -> Iterator[Step]:
 
 
 def _fixed_into(places: tuple[Reference, ...], step: Step, around: Surroundings) -> Iterator[Step]:
-    for thing in (*around.fixed(), *around.scenery()):
+    for fixture in (*around.fixed(), *around.scenery()):
         for place in places:
-            if around.same(thing, place.of or place):
+            if around.same(fixture, place.of or place):
                 continue
-            if around.about(step, thing) or around.about(step, place):
-                yield _put(step, thing, Relation.IN, place)
+            if around.about(step, fixture) or around.about(step, place):
+                yield _put(step, fixture, Relation.IN, place)
 
 
 def _is_vessel(reference: Reference, around: Surroundings) -> bool:
-    named = [entity for entity in around.facts.entities if entity.name in around.meant(reference)]
-    return bool(named) and all(entity.opening_m is not None and entity.movable for entity in named)
+    meant = [entity for entity in around.facts.entities if entity.name in around.names_meant(reference)]
+    return bool(meant) and all(entity.opening_m is not None and entity.movable for entity in meant)
 
 
 def _unopened(step: Step, place: Reference) -> Step:
     return constrained(step, Constraint(demand=Demand.NOT_OPENED, subject=place))
 
 
-def _put(step: Step, thing: Reference, relation: Relation, place: Reference) -> Step:
+def _put(step: Step, reference: Reference, relation: Relation, place: Reference) -> Step:
     verb = step.verb if step.verb is Verb.PLACE else Verb.PUT
-    return Step(verb=verb, object=thing, relation=relation, destination=place)
+    return Step(verb=verb, object=reference, relation=relation, destination=place)
 
 
 FIXED_OBJECT = Operator(name="fixed_object", family=Family.PHYSICAL, edit=fixed_object)
@@ -179,13 +181,13 @@ FIXED_INTO_SMALL = Operator(name="fixed_into_small", family=Family.PHYSICAL, edi
 FIXED_INTO_CLOSED = Operator(name="fixed_into_closed", family=Family.PHYSICAL, edit=fixed_into_closed)
 FIXED_INTO_DRAWER = Operator(name="fixed_into_drawer", family=Family.PHYSICAL, edit=fixed_into_drawer)
 FIXED_UNDER_FIXED = Operator(name="fixed_under_fixed", family=Family.PHYSICAL, edit=fixed_under_fixed)
-# The same edits among things that are also larger in every direction: a factor more, which the checker has to find.
+# The same edits among entities that are also larger in every direction: one more factor, which the checker has to find.
 LARGER_THAN_CLOSED = Operator(name="larger_than_closed", family=Family.PHYSICAL, edit=no_opening)
 SWALLOWED_BY_OBJECT = Operator(name="swallowed_by_object", family=Family.PHYSICAL, edit=into_the_object)
 DESTINATION_INTO_CLOSED = Operator(name="destination_into_closed", family=Family.PHYSICAL, edit=destination_into_closed)
 
 NO_SUCH_PART = (NOTHING_TO_OPEN.name, NOTHING_TO_CLOSE.name, NOTHING_TO_SWITCH.name)
-"""Operators that are one idea, asked of a door, a lid or a switch."""
+"""Operators that are one idea, about a door, a lid or a switch."""
 
 ATOMIC = (
     FIXED_OBJECT,

@@ -21,7 +21,7 @@ COMPOUND: tuple[Operator, ...] = (*instruction.COMPOUND, *grounding.COMPOUND, *s
 ONE_IDEA: dict[str, str] = dict.fromkeys(physical.NO_SUCH_PART, "no_such_part")
 
 LEADS_FOR_EACH = 2
-"""With how many side steps each broken step is proposed; all of them would only repeat its factor."""
+"""How many side steps each broken step is proposed with; all of them would only repeat its factor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +49,8 @@ def ideas(operator: str) -> list[str]:
 def propose(base: Plan, facts: SceneFacts, words: Vocabulary) -> Iterator[Proposal]:
     """Every proposal for a base plan, each once, in a fixed order.
 
-    Each step of the base plan gives single-step conflicts. Conflicts of several steps keep the base plan's own steps
-    where it has several, or else get a valid side step in front.
+    Each step of the base plan gives single-step conflicts. Conflicts of several steps have the base plan's own steps
+    where those are several, or else a valid side step in front.
     """
     around = Surroundings.of(base, facts, words)
     # Breaking two side steps can leave the same step: what they differed in is gone.
@@ -67,12 +67,12 @@ def _proposals(base: Plan, around: Surroundings) -> Iterator[Proposal]:
         for operator in COMPOUND:
             yield from (_proposal((edited,), operator, compound=True) for edited in operator.edit(step, around))
     if len(singly) > 1:
-        yield from _within(singly, around)
+        yield from _conflicts_within(singly, around)
         return
     leads = side_steps(around)
     random.Random(around.facts.task_id).shuffle(leads)  # reproducible, not secret
     if leads:
-        yield from _after(leads, base.steps[-1], around)
+        yield from _conflicts_after(leads, base.steps[-1], around)
 
 
 def _proposal(steps: tuple[Step, ...], operator: Operator, *, compound: bool) -> Proposal:
@@ -88,34 +88,34 @@ def one_by_one(base: Plan, around: Surroundings) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def _within(steps: tuple[Step, ...], around: Surroundings) -> Iterator[Proposal]:
+def _conflicts_within(steps: tuple[Step, ...], around: Surroundings) -> Iterator[Proposal]:
     """Conflicts in one of the base task's own steps, or in two of them in one family."""
     for index, step in enumerate(steps):
         for operator in ATOMIC:
-            for edited in _kept(operator, step, around, opening=True):
+            for edited in _similar_edits(operator, step, around, opening=True):
                 edited_steps = (*steps[:index], edited, *steps[index + 1 :])
                 if not _moves_twice(edited_steps, around):
                     yield _proposal(edited_steps, operator, compound=False)
     for (i, first), (j, second) in itertools.combinations(enumerate(steps), 2):
         for one, other in itertools.product(ATOMIC, ATOMIC):
             if one.family is other.family:
-                broken = list(_kept(one, first, around))
-                for number, edited in enumerate(_kept(other, second, around)):
+                broken = list(_similar_edits(one, first, around))
+                for number, edited in enumerate(_similar_edits(other, second, around)):
                     if broken:
                         both = list(steps)
                         both[i], both[j] = broken[number % len(broken)], edited
                         if not _moves_twice(tuple(both), around):
-                            yield _pair(tuple(both), one, other)
+                            yield _pair_proposal(tuple(both), one, other)
 
 
-def _after(leads: list[Step], main: Step, around: Surroundings) -> Iterator[Proposal]:
+def _conflicts_after(leads: list[Step], main: Step, around: Surroundings) -> Iterator[Proposal]:
     """Conflicts of two steps: the lead valid and the main step broken, or both broken in one family."""
     turn = itertools.count()
     for operator in ATOMIC:
-        for edited in _kept(operator, main, around, opening=True):
+        for edited in _similar_edits(operator, main, around, opening=True):
             for _ in range(min(LEADS_FOR_EACH, len(leads))):
                 lead = leads[next(turn) % len(leads)]
-                if not _again(lead, edited, around):
+                if not _is_about_the_same(lead, edited, around):
                     yield _proposal((lead, edited), operator, compound=False)
     for one, other in itertools.product(ATOMIC, ATOMIC):
         if one.family is not other.family:
@@ -123,12 +123,12 @@ def _after(leads: list[Step], main: Step, around: Surroundings) -> Iterator[Prop
         broken = [edited for lead in leads for edited in one.edit(lead, around)]
         random.Random(f"{around.facts.task_id}/{one.name}").shuffle(broken)
         # Each broken main step meets one broken lead: all products would only repeat the same factors.
-        for number, edited in enumerate(_kept(other, main, around)):
-            if broken and not _again(broken[number % len(broken)], edited, around):
-                yield _pair((broken[number % len(broken)], edited), one, other)
+        for number, edited in enumerate(_similar_edits(other, main, around)):
+            if broken and not _is_about_the_same(broken[number % len(broken)], edited, around):
+                yield _pair_proposal((broken[number % len(broken)], edited), one, other)
 
 
-def _kept(operator: Operator, step: Step, around: Surroundings, *, opening: bool = False) -> Iterator[Step]:
+def _similar_edits(operator: Operator, step: Step, around: Surroundings, *, opening: bool = False) -> Iterator[Step]:
     """The edits that leave the step a manipulation like its own, or else, where asked for, open or close a vessel."""
     for edited in operator.edit(step, around):
         opened = opening and edited.verb in (Verb.OPEN, Verb.CLOSE) and edited.object in around.hollows()
@@ -137,70 +137,73 @@ def _kept(operator: Operator, step: Step, around: Surroundings, *, opening: bool
 
 
 def _says_the_converse(plan: Plan) -> bool:
-    """Whether one claim puts a thing at another and a second claim that other at the first: words that cannot be so."""
+    """Whether one claim places an entity by another, and a second claim the other by the first: both cannot hold."""
     claims = [(r.bare, mark.bare) for r in plan.references() for claim in r.claims for mark in claim.landmarks]
-    return any((mark, thing) in claims for thing, mark in claims)
+    return any((mark, reference) in claims for reference, mark in claims)
 
 
 def _moves_twice(steps: tuple[Step, ...], around: Surroundings) -> bool:
-    """Whether two steps move one and the same thing, which no person would ask for."""
+    """Whether two steps move one and the same object, which no person would ask for."""
     moved = [step.object for step in steps if step.destination is not None]
     return any(around.same(first, second) for first, second in itertools.combinations(moved, 2))
 
 
-def _again(lead: Step, main: Step, around: Surroundings) -> bool:
+def _is_about_the_same(lead: Step, main: Step, around: Surroundings) -> bool:
     """Whether both steps are about one and the same object, which no person would ask for."""
     return around.same(lead.object, main.object)
 
 
-def _pair(steps: tuple[Step, ...], one: Operator, other: Operator) -> Proposal:
+def _pair_proposal(steps: tuple[Step, ...], one: Operator, other: Operator) -> Proposal:
     return Proposal(plan=Plan(steps=steps), operator=f"{one.name}&{other.name}", family=one.family, compound=True)
 
 
 def side_steps(around: Surroundings) -> list[Step]:
-    """Steps that are valid in every initial state and leave the base task's own things where they are."""
+    """Steps that are valid in every initial state and leave the base task's own objects where they are."""
     main = around.base.steps[-1]
     verb = main.verb if main.verb in PLACING else Verb.PUT
-    steps = [*_switches(around), *(_open(drawer) for drawer in around.shut_drawers() if not around.is_busy(drawer))]
-    things = [r for e, r in around.wholes() if e.movable and not around.is_loaded(e) and not around.is_busy(r)]
-    for thing in things:
+    steps = [
+        *_switching_steps(around),
+        *(_opening_step(drawer) for drawer in around.shut_drawers() if not around.is_busy(drawer)),
+    ]
+    objects = [r for e, r in around.wholes() if e.movable and not around.is_loaded(e) and not around.is_busy(r)]
+    for obj in objects:
         places: list[tuple[Relation, Reference]] = [
             (Relation.ON, place) for place in around.free_surfaces() if not around.is_busy(place)
         ]
         into = main.destination if main.relation is Relation.IN else None
-        if into is not None and around.fits(thing, into) and into.ordinal is None:
+        if into is not None and around.fits(obj, into) and into.ordinal is None:
             places.append((Relation.IN, into))
-        places += [(Relation.NEXT_TO, place) for place in around.landmarks() if _stays(place, around)]
-        places += [(Relation.IN, place) for place in around.compartments() if around.fits(thing, place)]
+        places += [(Relation.NEXT_TO, place) for place in around.landmarks() if _is_free(place, around)]
+        places += [(Relation.IN, place) for place in around.compartments() if around.fits(obj, place)]
         steps += [
-            Step(verb=verb, object=thing, relation=relation, destination=place)
+            Step(verb=verb, object=obj, relation=relation, destination=place)
             for relation, place in places
-            if not around.same(thing, place) and _steady(thing.noun, place.noun, relation)
+            if not around.same(obj, place) and _stands_steadily(obj.noun, place.noun, relation)
         ]
     return steps
 
 
-def _open(thing: Reference) -> Step:
-    return Step(verb=Verb.OPEN, object=thing)
+def _opening_step(drawer: Reference) -> Step:
+    return Step(verb=Verb.OPEN, object=drawer)
 
 
-def _switches(around: Surroundings) -> Iterator[Step]:
-    for entity, thing in around.wholes():
-        if entity.switches and not around.is_busy(thing):
+def _switching_steps(around: Surroundings) -> Iterator[Step]:
+    for entity, reference in around.wholes():
+        if entity.switches and not around.is_busy(reference):
             lit = around.facts.is_on[:, around.facts.index(entity.name)]
             if not lit.any():
-                yield Step(verb=Verb.TURN_ON, object=thing)
+                yield Step(verb=Verb.TURN_ON, object=reference)
             elif lit.all():
-                yield Step(verb=Verb.TURN_OFF, object=thing)
+                yield Step(verb=Verb.TURN_OFF, object=reference)
 
 
-def _stays(place: Reference, around: Surroundings) -> bool:
+def _is_free(place: Reference, around: Surroundings) -> bool:
     """Whether something can be put beside it without touching what the base task is about."""
     return place in around.fixed() or not around.is_busy(place)
 
 
-def _steady(thing: str, place: str, relation: Relation) -> bool:
-    """A wine rack is for bottles: everything else would slide off its slant; nothing steady stands on a box or dish."""
+def _stands_steadily(noun: str, place: str, relation: Relation) -> bool:
+    """A wine rack is for bottles: all else would slide off its slant; nothing stands steadily on a box or dish."""
     if relation is not Relation.ON:
         return True
-    return thing == "wine bottle" if place == "rack" else place not in ("cookie box", "ramekin")
+    return noun == "wine bottle" if place == "rack" else place not in ("cookie box", "ramekin")

@@ -1,6 +1,6 @@
-"""Spatial-relation operators: a thing is said to be where it is not.
+"""Spatial-relation operators: an object is claimed to be where it is not.
 
-Left, right, front and back are those of the picture that the policy sees; the checker keeps what is false beyond
+Left, right, front and back are those of the picture that the policy sees; the checker passes only what is false beyond
 dispute.
 """
 
@@ -19,92 +19,92 @@ BESIDE = (Relation.NEXT_TO, Relation.LEFT_OF, Relation.RIGHT_OF, Relation.IN_FRO
 
 
 def object_on(step: Step, around: Surroundings) -> Iterator[Step]:
-    """The thing is said to stand on something else."""
-    if _movable(step.object, around):
+    """The object is claimed to stand on something else."""
+    if _is_movable(step.object, around):
         for landmark in around.surfaces():
             yield from _object_claim(step, Claim(relation=Relation.ON, landmarks=(landmark,)), around)
 
 
 def object_in(step: Step, around: Surroundings) -> Iterator[Step]:
-    """The thing is said to be inside something."""
-    if _movable(step.object, around):
+    """The object is claimed to be inside something."""
+    if _is_movable(step.object, around):
         for landmark in (*around.drawers(), *around.compartments(), *around.hollows()):
             yield from _object_claim(step, Claim(relation=Relation.IN, landmarks=(landmark,)), around)
 
 
 def object_under(step: Step, around: Surroundings) -> Iterator[Step]:
-    """The thing is said to lie under something."""
-    if _movable(step.object, around) and around.lies_flat(step.object):
+    """The object is claimed to lie under something."""
+    if _is_movable(step.object, around) and around.lies_flat(step.object):
         for landmark in around.surfaces():
             if landmark in around.movable():
                 yield from _object_claim(step, Claim(relation=Relation.UNDER, landmarks=(landmark,)), around)
 
 
 def object_next_to(step: Step, around: Surroundings) -> Iterator[Step]:
-    """The thing, or the whole it belongs to, is said to stand next to something far away."""
+    """The object, or the whole it belongs to, is claimed to stand next to something far away."""
     for landmark in around.landmarks():
         yield from _object_claim(step, Claim(relation=Relation.NEXT_TO, landmarks=(landmark,)), around)
 
 
 def object_between(step: Step, around: Surroundings) -> Iterator[Step]:
-    """The thing is said to stand between two others."""
+    """The object is claimed to stand between two others."""
     for pair in itertools.combinations(around.landmarks(), 2):
         yield from _object_claim(step, Claim(relation=Relation.BETWEEN, landmarks=pair), around)
 
 
 def destination_on(step: Step, around: Surroundings) -> Iterator[Step]:
-    """The destination is said to stand on something else."""
-    if step.destination is not None and _movable(step.destination, around):
+    """The destination is claimed to stand on something else."""
+    if step.destination is not None and _is_movable(step.destination, around):
         for landmark in around.surfaces():
             yield from _destination_claim(step, Claim(relation=Relation.ON, landmarks=(landmark,)), around)
 
 
 def destination_in(step: Step, around: Surroundings) -> Iterator[Step]:
-    """The destination is said to be inside something."""
-    if step.destination is not None and _movable(step.destination, around):
+    """The destination is claimed to be inside something."""
+    if step.destination is not None and _is_movable(step.destination, around):
         for landmark in around.drawers():
             yield from _destination_claim(step, Claim(relation=Relation.IN, landmarks=(landmark,)), around)
 
 
 def destination_next_to(step: Step, around: Surroundings) -> Iterator[Step]:
-    """The destination is said to stand next to something far away."""
+    """The destination is claimed to stand next to something far away."""
     for landmark in around.landmarks():
         yield from _destination_claim(step, Claim(relation=Relation.NEXT_TO, landmarks=(landmark,)), around)
 
 
 def destination_between(step: Step, around: Surroundings) -> Iterator[Step]:
-    """The destination is said to stand between two others."""
+    """The destination is claimed to stand between two others."""
     for pair in itertools.combinations(around.landmarks(), 2):
         yield from _destination_claim(step, Claim(relation=Relation.BETWEEN, landmarks=pair), around)
 
 
 def object_beside(step: Step, around: Surroundings) -> Iterator[Step]:
-    """The thing is said to be to the left or right of something."""
+    """The object is claimed to be to the left or right of something."""
     for relation, landmark in itertools.product((Relation.LEFT_OF, Relation.RIGHT_OF), around.landmarks()):
         yield from _object_claim(step, Claim(relation=relation, landmarks=(landmark,)), around)
 
 
 def object_before(step: Step, around: Surroundings) -> Iterator[Step]:
-    """The thing is said to be in front of or behind something."""
+    """The object is claimed to be in front of or behind something."""
     for relation, landmark in itertools.product((Relation.IN_FRONT_OF, Relation.BEHIND), around.landmarks()):
         yield from _object_claim(step, Claim(relation=relation, landmarks=(landmark,)), around)
 
 
 def destination_beside(step: Step, around: Surroundings) -> Iterator[Step]:
-    """The destination is said to be to the left or right of, in front of or behind something."""
+    """The destination is claimed to be to the left or right of, in front of or behind something."""
     relations = (Relation.LEFT_OF, Relation.RIGHT_OF, Relation.IN_FRONT_OF, Relation.BEHIND)
     for relation, landmark in itertools.product(relations, around.landmarks()):
         yield from _destination_claim(step, Claim(relation=relation, landmarks=(landmark,)), around)
 
 
 def object_at_center(step: Step, around: Surroundings) -> Iterator[Step]:
-    """The thing is said to be at the center of the table."""
+    """The object is claimed to be at the center of the table."""
     for table in around.scenery():
         yield from _object_claim(step, Claim(relation=Relation.AT_CENTER, landmarks=(table,)), around)
 
 
 def destination_at_center(step: Step, around: Surroundings) -> Iterator[Step]:
-    """The destination is said to be at the center of the table."""
+    """The destination is claimed to be at the center of the table."""
     for table in around.scenery():
         yield from _destination_claim(step, Claim(relation=Relation.AT_CENTER, landmarks=(table,)), around)
 
@@ -120,15 +120,15 @@ def _destination_claim(step: Step, claim: Claim, around: Surroundings) -> Iterat
 
 
 def _attach(reference: Reference, claim: Claim, around: Surroundings) -> Reference:
-    """Instead of what the base task says of its place; a part's place is its whole's."""
+    """Put a claim in the place of the base task's own claims; that of a part is about its whole."""
     if reference.of is not None:
         return replace(reference, of=_attach(reference.of, claim, around))
-    kept = tuple(old for old in reference.claims if old not in around.base_claims())
-    return claiming(replace(reference, claims=kept), claim)
+    others = tuple(old for old in reference.claims if old not in around.base_claims())
+    return claiming(replace(reference, claims=others), claim)
 
 
 def _says_something_new(step: Step, reference: Reference, claim: Claim, around: Surroundings) -> bool:
-    """Landmarks must be other things than those that the step is about, or that were claimed already."""
+    """Landmarks must be other entities than those that the step is about, and than those of earlier claims."""
     if reference.ordinal is not None and reference.of is None and reference.ordinal not in ("left", "right"):
         return False  # a bare "the top drawer" has no place of its own to be wrong about
     own = (step.object, step.object.of, step.destination, step.destination.of if step.destination else None)
@@ -146,9 +146,9 @@ def _claims(step: Step) -> tuple[Claim, ...]:
     return tuple(claim for reference in references if reference for claim in reference.claims)
 
 
-def _movable(reference: Reference, around: Surroundings) -> bool:
-    things = [e for e in around.facts.entities if e.name in around.meant(reference) and e.part_of is None]
-    return bool(things) and reference.of is None and all(thing.movable for thing in things)
+def _is_movable(reference: Reference, around: Surroundings) -> bool:
+    meant = [e for e in around.facts.entities if e.name in around.names_meant(reference) and e.part_of is None]
+    return bool(meant) and reference.of is None and all(entity.movable for entity in meant)
 
 
 OBJECT_ON = Operator(name="object_on", family=Family.SPATIAL, edit=object_on)

@@ -1,4 +1,4 @@
-"""What an operator may draw on: the scene's things and words, sorted by what can be done with them."""
+"""What an operator may draw on: the scene's entities and their names, sorted by what can be done with them."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ class Surroundings:
     def of(base: Plan, facts: SceneFacts, words: Vocabulary) -> Surroundings:
         """The surroundings of a base task's plan."""
         around = Surroundings(facts=facts, words=words, base=base, busy=frozenset())
-        busy = frozenset().union(*(around.meant(reference) for reference in base.references()))
+        busy = frozenset().union(*(around.names_meant(reference) for reference in base.references()))
         return Surroundings(facts=facts, words=words, base=base, busy=busy)
 
     def word(self, entity: Entity) -> Word:
-        """The word for an entity."""
+        """The word of the vocabulary for an entity."""
         return self.words.word(entity.category)
 
-    def meant(self, reference: Reference) -> frozenset[str]:
-        """Names of the entities that a noun phrase could mean, whichever side or drawer it says."""
+    def names_meant(self, reference: Reference) -> frozenset[str]:
+        """Names of the entities that a noun phrase could mean, whichever side or drawer it names."""
         if reference not in self._meant:
             self._meant[reference] = self._find(reference)
         return self._meant[reference]
@@ -55,33 +55,33 @@ class Surroundings:
             for entity in bearers
             if (reference.ordinal is None) == (entity.part_of is None or reference.noun != self.word(entity).noun)
             or (reference.ordinal in ("left", "right") and entity.part_of is None)
-        ) | (self.meant(reference.of) if reference.of else frozenset())
+        ) | (self.names_meant(reference.of) if reference.of else frozenset())
 
     def same(self, a: Reference, b: Reference) -> bool:
-        """Whether two noun phrases could mean one thing; of left and right ones, only the same."""
+        """Whether two noun phrases could mean one entity; a left one and a right one never do."""
         if a.ordinal and b.ordinal and a.ordinal != b.ordinal:
             return False
-        return a.bare == b.bare or bool(self.meant(a) & self.meant(b))
+        return a.bare == b.bare or bool(self.names_meant(a) & self.names_meant(b))
 
     def is_busy(self, reference: Reference) -> bool:
         """Whether the base task itself is about it."""
-        return bool(self.meant(reference) & self.busy)
+        return bool(self.names_meant(reference) & self.busy)
 
     def base_claims(self) -> frozenset[Claim]:
         """What the base task itself presupposes about places."""
         return frozenset(claim for reference in self.base.references() for claim in reference.claims)
 
     def wholes(self) -> list[tuple[Entity, Reference]]:
-        """Things that are not parts and can be told apart from all others, with what to call them."""
+        """Entities that are not parts and can be told from all others, each with a noun phrase for it."""
         found = []
         for entity in self.facts.entities:
-            reference = self._call(entity) if entity.part_of is None else None
+            reference = self._noun_phrase(entity) if entity.part_of is None else None
             if reference is not None:
                 found.append((entity, reference))
         return found
 
-    def _call(self, entity: Entity) -> Reference | None:
-        """What to call a thing, or None where words fail: of two bowls neither is "the bowl"."""
+    def _noun_phrase(self, entity: Entity) -> Reference | None:
+        """A noun phrase for an entity, or None where words fail: of two bowls neither is "the bowl"."""
         word = self.word(entity)
         twins = [e for e in self.facts.entities if e.category == entity.category and e.part_of is None]
         others = any(self.word(e).noun == word.noun and e.category != entity.category for e in self.facts.entities)
@@ -95,11 +95,11 @@ class Surroundings:
         return Reference(noun=word.noun, adjective=adjective, ordinal="left" if entity is left else "right")
 
     def movable(self) -> list[Reference]:
-        """Things that can be picked up or pushed."""
+        """Objects: what can be picked up or pushed."""
         return [reference for entity, reference in self.wholes() if entity.movable]
 
     def fixed(self) -> list[Reference]:
-        """Things that cannot be moved; the table is none that a task is about."""
+        """Fixtures: what cannot be moved, without the table, which no task is about."""
         return [r for entity, r in self.wholes() if not entity.movable and not self.word(entity).scenery]
 
     def scenery(self) -> list[Reference]:
@@ -107,11 +107,11 @@ class Surroundings:
         return [reference for entity, reference in self.wholes() if self.word(entity).scenery]
 
     def landmarks(self) -> list[Reference]:
-        """Things that a place can be told by."""
+        """Objects and fixtures, which a place can be described by."""
         return [*self.movable(), *self.fixed()]
 
     def surfaces(self) -> list[Reference]:
-        """Things that one would put something onto."""
+        """Entities that one would put an object onto."""
         return [reference for entity, reference in self.wholes() if self.word(entity).surface]
 
     def free_surfaces(self) -> list[Reference]:
@@ -128,7 +128,7 @@ class Surroundings:
         return [reference for _, reference in self._parts() if reference.ordinal in ROW.values()]
 
     def shut(self) -> list[Reference]:
-        """Drawers, and things with a door, that are shut in every state."""
+        """Drawers, and fixtures with a door, that are shut in every state."""
         doors = [(e, r) for e, r in self.wholes() if e.opens and e.opening_m is not None]
         shut = [r for e, r in doors if not self.facts.is_open[:, self.facts.index(e.name)].any()]
         return [*self.shut_drawers(), *shut]
@@ -147,7 +147,7 @@ class Surroundings:
         for entity in self.facts.entities:
             row = ROW.get(entity.rank) if entity.rank is not None and entity.row_length == len(ROW) else None
             ordinal = entity.side or row
-            whole = self._call(by_name[entity.part_of]) if entity.part_of else None
+            whole = self._noun_phrase(by_name[entity.part_of]) if entity.part_of else None
             if ordinal and whole:
                 found.append((entity, Reference(noun=self.word(entity).noun, ordinal=ordinal, of=whole)))
         return found
@@ -166,44 +166,44 @@ class Surroundings:
 
     def packaged(self, reference: Reference) -> Reference:
         """The package rather than what is in it: one puts nothing inside milk, but tries to inside a milk carton."""
-        nouns = {self.word(e).count_noun for e in self.facts.entities if e.name in self.meant(reference)}
+        nouns = {self.word(e).count_noun for e in self.facts.entities if e.name in self.names_meant(reference)}
         noun = next(iter(nouns)) if len(nouns) == 1 else None
         return replace(reference, noun=noun) if noun else reference
 
     def hollows(self) -> list[Reference]:
-        """Things with an opening of their own, parts aside."""
+        """Entities with an opening of their own, parts aside."""
         return [
             r
             for e, r in self.wholes()
             if e.opening_m is not None and not any(part.part_of == e.name for part in self.facts.entities)
         ]
 
-    def fits(self, thing: Reference, place: Reference) -> bool:
-        """Whether the thing would go into the place's opening, turned as it likes, with a little room to spare."""
-        sizes = [sorted(e.size_m) for e, r in self.wholes() if r == thing]
+    def fits(self, obj: Reference, place: Reference) -> bool:
+        """Whether an object would go into a place's opening, turned in some way, with a centimetre to spare."""
+        sizes = [sorted(e.size_m) for e, r in self.wholes() if r == obj]
         openings = [e.opening_m for e, r in [*self.wholes(), *self._parts()] if r.bare == place.bare]
         if not sizes or not openings or openings[0] is None:
             return False
         width, depth = openings[0]
         return sizes[0][0] + 0.01 <= depth and sizes[0][1] + 0.01 <= width
 
-    def lies_flat(self, thing: Reference) -> bool:
-        """Whether something could be lying on top of the thing: it is not taller than it is wide."""
-        boxes = [self.facts.box_m[0, self.facts.index(name)] for name in self.meant(thing)]
+    def lies_flat(self, obj: Reference) -> bool:
+        """Whether another object could be lying on top of it: it is not taller than it is wide."""
+        boxes = [self.facts.box_m[0, self.facts.index(name)] for name in self.names_meant(obj)]
         return any(high[2] - low[2] <= max(high[:2] - low[:2]) for low, high in boxes)
 
     def unopenable(self) -> list[Reference]:
-        """Things that open neither in the simulator nor in daily life."""
+        """Entities that open neither in the simulator nor in daily life."""
         return [
             r for e, r in self.wholes() if not e.opens and not self.word(e).opens_in_life and not self.word(e).scenery
         ]
 
     def unswitchable(self) -> list[Reference]:
-        """Things without a switch."""
+        """Entities without a switch, in the simulator and in daily life."""
         return [r for e, r in self.wholes() if not e.switches and not self.word(e).switches_in_life]
 
     def absent(self, *roles: str) -> list[Reference]:
-        """Everyday things of the given roles that the scene does not hold under any name."""
+        """Everyday objects of the given roles that the scene does not hold under any name."""
         present = frozenset().union(*(self.word(entity).names for entity in self.facts.entities))
         present |= self.words.backdrop(self.facts.workspace)
         return [
@@ -213,8 +213,8 @@ class Surroundings:
         ]
 
     def countable(self, reference: Reference) -> str | None:
-        """The noun under which one would say "two of them" or "the red one" of this thing; None without one."""
-        kinds = [self.word(e) for e in self.facts.entities if e.name in self.meant(reference)]
+        """The noun under which one would say "two of them" or "the red one" of it; None without one."""
+        kinds = [self.word(e) for e in self.facts.entities if e.name in self.names_meant(reference)]
         if all(word.countable for word in kinds):
             return reference.noun
         return kinds[0].count_noun if len({word.noun for word in kinds}) == 1 else None
@@ -231,6 +231,6 @@ class Surroundings:
         return [colour for colour in self.words.colours if colour not in seen]
 
     def about(self, step: Step, reference: Reference) -> bool:
-        """Whether the step itself is about it: a conflict should hit what the task needs."""
+        """Whether the step itself is about it: a conflict should concern what the task needs."""
         parts = (step.object, step.object.of, step.destination, step.destination.of if step.destination else None)
         return any(self.same(part, reference) for part in parts if part is not None)

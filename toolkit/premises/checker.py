@@ -1,4 +1,4 @@
-"""Judge a plan against scene facts: which premises do not hold, with what evidence."""
+"""Check a plan against scene facts: which premises do not hold, with what evidence."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def check(plan: Plan, facts: SceneFacts, vocabulary: Vocabulary | None = None) -
     The checker knows nothing of operators: it sees a plan and facts, and nothing of where the plan came from.
 
     Args:
-        plan: What is asked for.
-        facts: What is the case.
-        vocabulary: What things are called; the packaged one by default.
+        plan: The instruction's plan.
+        facts: The scene's facts.
+        vocabulary: Names of everything in the scenes; the packaged one by default.
 
     Returns:
         One violation per premise, in the order instruction, grounding, spatial, physical; empty for a valid plan.

@@ -18,25 +18,26 @@ from ..records import Family
 from .violation import Violation
 
 SIDE_BY_SIDE_M = 0.08
-"""Of two things one is the left one where their middles are this far apart from left to right."""
+"""Of two entities one is the left one where their middles are this far apart from left to right."""
 
 
-def named(reference: Reference, facts: SceneFacts, words: Vocabulary) -> list[int]:
-    """Entities that bear the noun, or a synonym of it, colours and numbers aside."""
+def entities_named(reference: Reference, facts: SceneFacts, words: Vocabulary) -> list[int]:
+    """Indices of the entities that bear the noun, or a synonym of it, colours and numbers aside."""
     wanted = words.names_of(reference.noun)
     found = [i for i, entity in enumerate(facts.entities) if wanted & words.word(entity.category).names]
     if reference.of is not None:
-        wholes = {facts.entities[i].name for i in named(reference.of, facts, words)}
+        wholes = {facts.entities[i].name for i in entities_named(reference.of, facts, words)}
         found = [i for i in found if facts.entities[i].part_of in wholes]
     return found
 
 
 def candidates(reference: Reference, facts: SceneFacts, words: Vocabulary) -> list[int]:
-    """Entities that the noun phrase could mean, its claims aside."""
-    return _in_place(reference, _described(reference, named(reference, facts, words), facts, words), facts, words)
+    """Indices of the entities that the noun phrase could mean, its claims aside."""
+    found = entities_named(reference, facts, words)
+    return _with_ordinal(reference, _with_adjective(reference, found, facts, words), facts, words)
 
 
-def _described(reference: Reference, found: list[int], facts: SceneFacts, words: Vocabulary) -> list[int]:
+def _with_adjective(reference: Reference, found: list[int], facts: SceneFacts, words: Vocabulary) -> list[int]:
     """Those that the adjective fits: those that it is the very name of, or else those that show the colour."""
     if reference.adjective is None:
         return found
@@ -44,7 +45,7 @@ def _described(reference: Reference, found: list[int], facts: SceneFacts, words:
     return called or [i for i in found if reference.adjective in words.word(facts.entities[i].category).colours_seen]
 
 
-def _in_place(reference: Reference, found: list[int], facts: SceneFacts, words: Vocabulary) -> list[int]:
+def _with_ordinal(reference: Reference, found: list[int], facts: SceneFacts, words: Vocabulary) -> list[int]:
     """Those that the ordinal fits: in a row, a side of a whole, or the left or right one of two."""
     if reference.ordinal is None:
         return found
@@ -73,22 +74,22 @@ def phrase(reference: Reference) -> str:
 
 def grounding_violations(plan: Plan, facts: SceneFacts, words: Vocabulary) -> Iterator[Violation]:
     """Violations about every noun phrase of the plan."""
-    mentioned: set[Reference] = set()
+    picked_out: set[Reference] = set()
     for reference in plan.references():
-        # A claim once made picks out the thing for the rest of the sentence: "... without moving the bowl".
-        told_apart = reference.bare in mentioned
-        yield from _reference_violations(reference, facts, words, told_apart=told_apart)
+        # A claim once made picks out the entity for the rest of the sentence: "... without moving the bowl".
+        is_picked_out = reference.bare in picked_out
+        yield from _reference_violations(reference, facts, words, is_picked_out=is_picked_out)
         if reference.claims:
-            mentioned.add(reference.bare)
+            picked_out.add(reference.bare)
 
 
 def _reference_violations(
-    reference: Reference, facts: SceneFacts, words: Vocabulary, *, told_apart: bool
+    reference: Reference, facts: SceneFacts, words: Vocabulary, *, is_picked_out: bool
 ) -> Iterator[Violation]:
     states, backdrop = len(facts.init_states), words.backdrop(facts.workspace)
-    if reference.of is not None and not named(reference.of, facts, words):
+    if reference.of is not None and not entities_named(reference.of, facts, words):
         return  # the whole is reported itself
-    found = named(reference, facts, words)
+    found = entities_named(reference, facts, words)
     sure = words.knows(reference.noun) and not words.names_of(reference.noun) & backdrop
     if not found:
         whole = f" of the {reference.of.noun}" if reference.of else ""
@@ -97,34 +98,34 @@ def _reference_violations(
             family=Family.GROUNDING,
             premise=f"exists({phrase(Reference(noun=reference.noun, of=reference.of))})",
             expected=f"{with_article(reference.noun)}{whole} in the scene",
-            observed=f"none under any of the names {_listed(words.names_of(reference.noun))}; "
-            f"the scene holds {_listed(_nouns(facts, words))}",
+            observed=f"none under any of the names {_join(words.names_of(reference.noun))}; "
+            f"the scene holds {_join(_nouns(facts, words))}",
             violated=states if sure else 0,
             unclear=0 if sure else states,
             states=states,
         )
         return
-    described = _described(reference, found, facts, words)
-    if not described:
+    fitting = _with_adjective(reference, found, facts, words)
+    if not fitting:
         seen = frozenset().union(*(words.word(facts.entities[i].category).colours_seen for i in found))
         sure = sure and reference.adjective in words.colours
         yield Violation(
             family=Family.GROUNDING,
             premise=f"colour({reference.noun}, {reference.adjective})",
             expected=f"{with_article(f'{reference.adjective} {reference.noun}')} in the scene",
-            observed=f"the {reference.noun} shows only {_listed(seen)}",
+            observed=f"the {reference.noun} shows only {_join(seen)}",
             violated=states if sure else 0,
             unclear=0 if sure else states,
             states=states,
         )
         if reference.count is not None:
-            yield from _number_violations(reference, len(found), states, sure=sure, told_apart=told_apart)
+            yield from _number_violations(reference, len(found), states, sure=sure, is_picked_out=is_picked_out)
         return
-    in_row = _in_place(reference, described, facts, words)
+    in_row = _with_ordinal(reference, fitting, facts, words)
     if not in_row:
-        yield _missing_part(reference, described, facts, words)
+        yield _missing_part(reference, fitting, facts, words)
         return
-    yield from _number_violations(reference, len(in_row), states, sure=sure, told_apart=told_apart)
+    yield from _number_violations(reference, len(in_row), states, sure=sure, is_picked_out=is_picked_out)
 
 
 def _missing_part(reference: Reference, found: list[int], facts: SceneFacts, words: Vocabulary) -> Violation:
@@ -144,7 +145,7 @@ def _missing_part(reference: Reference, found: list[int], facts: SceneFacts, wor
 
 
 def _number_violations(
-    reference: Reference, available: int, states: int, *, sure: bool, told_apart: bool
+    reference: Reference, available: int, states: int, *, sure: bool, is_picked_out: bool
 ) -> Iterator[Violation]:
     if reference.count is not None and available < reference.count:
         yield Violation(
@@ -156,7 +157,7 @@ def _number_violations(
             unclear=0 if sure else states,
             states=states,
         )
-    if reference.count is None and not reference.claims and not told_apart and available > 1:
+    if reference.count is None and not reference.claims and not is_picked_out and available > 1:
         yield Violation(
             family=Family.GROUNDING,
             premise=f"unique({phrase(reference)})",
@@ -181,5 +182,5 @@ def _nouns(facts: SceneFacts, words: Vocabulary) -> frozenset[str]:
     return frozenset(words.word(entity.category).noun for entity in facts.entities)
 
 
-def _listed(names: frozenset[str]) -> str:
+def _join(names: frozenset[str]) -> str:
     return ", ".join(sorted(names))

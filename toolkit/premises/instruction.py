@@ -1,7 +1,7 @@
 """Instruction premises: the steps and constraints can all be met, judged from the words alone.
 
 Each step has effects, each constraint forbids some: a constraint that forbids an effect of a step of the same plan
-contradicts it. Of the scene only that is asked which a listener knows of such things in general: what is fixed, what
+contradicts it. Of the scene only that counts which a listener knows of such objects in general: what is fixed, what
 can carry what, and what can reach across a gap. A bowl can stand on a plate and, with the plate, on the stove; it
 cannot stand on the stove and the cabinet.
 """
@@ -14,25 +14,25 @@ from ..facts import SceneFacts
 from ..language.plan import PLACING, Constraint, Demand, Plan, Reference, Relation, Step, Verb
 from ..language.vocabulary import Vocabulary
 from ..records import Family
-from .grounding import named, phrase
+from .grounding import entities_named, phrase
 from .violation import Violation
 
 STATE_AFTER = {Verb.OPEN: "open", Verb.CLOSE: "closed", Verb.TURN_ON: "on", Verb.TURN_OFF: "off"}
-STATE_KEPT = {
+STATE_DEMANDED = {
     Demand.KEEP_OPEN: "open",
     Demand.KEEP_CLOSED: "closed",
     Demand.KEEP_ON: "on",
     Demand.KEEP_OFF: "off",
 }
 OPPOSITE = {"open": "closed", "closed": "open", "on": "off", "off": "on"}
-HOLDS_THINGS = (Relation.ON, Relation.IN)
+HOLDING = (Relation.ON, Relation.IN)
 OUTSIDE = (Relation.NEXT_TO, Relation.UNDER)
 
 BRIDGING_MARGIN_M = 0.04
-"""A thing cannot lie on two fixed places at once where the gap between them exceeds its length by at least this."""
+"""An object cannot lie on two fixed places at once where the gap between them exceeds its length by at least this."""
 
 SLIDING_HEIGHT_M = 0.03
-"""A thing could be slid, not picked up, onto a place that is lower than this, such as a plate."""
+"""An object could be slid, not picked up, onto a place that is lower than this, such as a plate."""
 
 
 def instruction_violations(plan: Plan, facts: SceneFacts, words: Vocabulary) -> Iterator[Violation]:
@@ -93,34 +93,34 @@ def _demand(constraint: Constraint) -> str:
 
 
 def _has_a_way_out(constraint: Constraint, step: Step, facts: SceneFacts, words: Vocabulary) -> bool:
-    """Whether somebody could meet both, because things can be slid, stacked, nested or laid across a gap."""
+    """Whether somebody could meet both, because objects can be slid, stacked, nested or laid across a gap."""
     if step.destination is None:
         return False
-    there = named(step.destination, facts, words)
+    there = entities_named(step.destination, facts, words)
     match constraint.demand:
         case Demand.PICK_UP_AFTER:
-            if step.relation not in HOLDS_THINGS:
+            if step.relation not in HOLDING:
                 return True  # beside something it can be slid, and picked up afterwards
             flat = all(facts.entities[place].size_m[2] < SLIDING_HEIGHT_M for place in there)
             return flat and bool(there) and step.relation is Relation.ON
         case Demand.ONLY_AT:
-            return any(_carries(other, facts, words) for other in named(constraint.subject, facts, words))
+            return any(_carries(other, facts, words) for other in entities_named(constraint.subject, facts, words))
         case Demand.ALSO_AT if constraint.landmark is not None and constraint.landmark.bare != step.destination.bare:
-            return _spans(step.object, there, named(constraint.landmark, facts, words), facts, words)
+            return _spans(step.object, there, entities_named(constraint.landmark, facts, words), facts, words)
     return False
 
 
-def _spans(thing: Reference, there: list[int], also_there: list[int], facts: SceneFacts, words: Vocabulary) -> bool:
-    """Whether the thing could be at both places: one stands on the other, or the thing reaches across."""
+def _spans(obj: Reference, there: list[int], also_there: list[int], facts: SceneFacts, words: Vocabulary) -> bool:
+    """Whether the object could be at both places: one stands on the other, or the object reaches across."""
     if any(facts.entities[place].movable for place in (*there, *also_there)):
         return True
-    reach = max((max(facts.entities[i].size_m) for i in named(thing, facts, words)), default=0.0)
+    reach = max((max(facts.entities[i].size_m) for i in entities_named(obj, facts, words)), default=0.0)
     gaps = [facts.gap_m(i, j).min() for i in there for j in also_there]
     return any(gap < reach + BRIDGING_MARGIN_M for gap in gaps)
 
 
 def _carries(place: int, facts: SceneFacts, words: Vocabulary) -> bool:
-    """Whether things can be put on or into it: it may then be the only one at its place, and they with it."""
+    """Whether objects can be put on or into it: it may then be the only one at its place, and they with it."""
     entity = facts.entities[place]
     return words.word(entity.category).surface or entity.opening_m is not None
 
@@ -153,12 +153,12 @@ def _end_contradiction(constraint: Constraint, step: Step, obj: Reference, desti
     landmark = None if constraint.landmark is None else constraint.landmark.bare
     same_place = landmark == destination and constraint.relation == step.relation
     match constraint.demand:
-        case Demand.EMPTY if subject == destination and step.relation in HOLDS_THINGS:
+        case Demand.EMPTY if subject == destination and step.relation in HOLDING:
             return f"at the end the {obj.name} is {step.relation} the {destination.name}, and nothing is"
         case Demand.ALSO_AT if subject == obj and landmark == destination:
-            if step.relation in HOLDS_THINGS and constraint.relation in OUTSIDE:
+            if step.relation in HOLDING and constraint.relation in OUTSIDE:
                 return f"the {obj.name} is {step.relation} the {destination.name}, and {constraint.relation} it"
-        case Demand.ALSO_AT if subject == obj and landmark is not None and not _nested(landmark, destination):
+        case Demand.ALSO_AT if subject == obj and landmark is not None and not _overlap(landmark, destination):
             return f"at the end the {obj.name} is in two places, at the {destination.name} and at the {landmark.name}"
         case Demand.NOT_AT if subject == obj and same_place:
             return f"at the end the {obj.name} is {step.relation} the {destination.name}, and is not"
@@ -170,7 +170,7 @@ def _end_contradiction(constraint: Constraint, step: Step, obj: Reference, desti
 
 
 def _state_contradiction(constraint: Constraint, step: Step) -> str | None:
-    kept = STATE_KEPT.get(constraint.demand)
+    demanded = STATE_DEMANDED.get(constraint.demand)
     after, subject = STATE_AFTER[step.verb], constraint.subject.bare
     slides = step.verb in (Verb.OPEN, Verb.CLOSE)
     drawer = step.object.ordinal is not None  # a door moves, but what it belongs to stays where it is
@@ -178,11 +178,11 @@ def _state_contradiction(constraint: Constraint, step: Step) -> str | None:
         return f"the {step.object.name} must move to become {after}, and must not be moved"
     if constraint.demand is Demand.NOT_OPENED and step.verb is Verb.OPEN and subject == step.object.bare:
         return f"the {step.object.name} must be opened, and must not be opened"
-    if kept == OPPOSITE[after] and subject == step.object.bare:
-        return f"the {step.object.name} must become {after}, and must stay {kept}"
+    if demanded == OPPOSITE[after] and subject == step.object.bare:
+        return f"the {step.object.name} must become {after}, and must stay {demanded}"
     return None
 
 
-def _nested(a: Reference, b: Reference) -> bool:
+def _overlap(a: Reference, b: Reference) -> bool:
     """Whether one place is the other or a part of it: being at both is then no contradiction."""
     return a == b or a.of == b or b.of == a

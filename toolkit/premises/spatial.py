@@ -1,7 +1,7 @@
 """Spatial premises: where the instruction presupposes something to be, before anything is done.
 
 Every rule is three-valued. A claim is *true* where it plainly holds, *false* where it is off by a margin that leaves no
-reasonable reading, and *unclear* in between; a case is kept only where the claim is false in every initial state.
+reasonable reading, and *unclear* in between; only a claim that is false in every initial state makes a case.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ MARGIN_M = 0.04
 """A relation is false only where it is off by at least this much."""
 
 NEXT_TO_M = 0.06
-"""Two things are next to each other where less than this lies between them, seen from above."""
+"""Two entities are next to each other where less than this lies between them, seen from above."""
 
 FAR_APART_M = 0.20
-"""And not next to each other where more than this does: nobody would dispute either."""
+"""And not next to each other where more than this does: both are beyond dispute."""
 
 TRUE, UNCLEAR, FALSE = 1, 0, -1
 
@@ -62,7 +62,7 @@ def spatial_violations(plan: Plan, facts: SceneFacts, words: Vocabulary) -> Iter
 
 
 def _after_moves(violation: Violation, reference: Reference, claim: Claim, moved: set[str]) -> Violation:
-    """What an earlier step has moved may by then be where the claim says: no longer beyond dispute."""
+    """What an earlier step has moved may by then be where the claim places it: that is no longer beyond dispute."""
     if moved.isdisjoint({reference.noun, *(landmark.noun for landmark in claim.landmarks)}):
         return violation
     return replace(violation, violated=0, unclear=violation.states)
@@ -94,7 +94,7 @@ def _claim_violations(reference: Reference, claim: Claim, facts: SceneFacts, wor
         family=Family.SPATIAL,
         premise=claim_premise(reference, claim),
         expected=f"the {reference.name} {claim.relation} {where} at the start",
-        observed=_observed(claim.relation, float(off_m.min())),
+        observed=_observation(claim.relation, float(off_m.min())),
         margin=float(off_m.min()),
         violated=int(np.sum(truth == FALSE)),
         unclear=int(np.sum(truth == UNCLEAR)),
@@ -102,7 +102,7 @@ def _claim_violations(reference: Reference, claim: Claim, facts: SceneFacts, wor
     )
 
 
-def _observed(relation: Relation, off_m: float) -> str:
+def _observation(relation: Relation, off_m: float) -> str:
     centimetres = f"{100.0 * off_m:.1f} cm"
     if relation is Relation.NEXT_TO:
         return f"at least {centimetres} more lies between them than between neighbours ({100 * NEXT_TO_M:.0f} cm)"
@@ -137,13 +137,13 @@ def _judge(relation: Relation, subject: int, landmarks: tuple[int, ...], facts: 
 
 
 def _by_contact(holds: BoolArray, gap_m: FloatArray) -> _Judgement:
-    """True where the simulator says so; false where the two are plainly apart."""
+    """True where it holds in the simulator; false where the two are plainly apart."""
     truth = np.where(holds, TRUE, np.where(gap_m >= MARGIN_M, FALSE, UNCLEAR))
     return _Judgement(truth, gap_m)
 
 
 def _inside(subject: int, landmark: int, facts: SceneFacts) -> _Judgement:
-    """False where the thing's middle is outside a shut landmark's box, or all of it outside an open one's."""
+    """False where the subject's middle is outside a shut landmark's box, or all of it outside an open one's."""
     middle = facts.box_m[:, subject].mean(axis=1)
     low, high = facts.box_m[:, landmark, 0], facts.box_m[:, landmark, 1]
     outside = np.linalg.norm(np.maximum(0.0, np.maximum(low - middle, middle - high)), axis=1)

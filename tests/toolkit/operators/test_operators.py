@@ -212,6 +212,6 @@ def test_left_and_right_things_are_told_apart_from_parts() -> None:
     around = Surroundings.of(parse_base_instruction(task.instruction), facts_of(task), WORDS)
     left = Reference(noun="plate", ordinal="left")
 
-    assert len(around.meant(left)) == 2
+    assert len(around.names_meant(left)) == 2
     assert around.is_busy(left)
     assert not around.same(left, Reference(noun="plate", ordinal="right"))
