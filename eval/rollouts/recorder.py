@@ -43,17 +43,17 @@ class Recorder:
         targets: The instance's targets.
 
     Attributes:
-        things: The scene's objects and fixtures, in the order of their slots.
+        entities: The scene's objects and fixtures, in the order of their slots.
 
     Raises:
         InvalidInputError: The scene has more objects, fixtures or targets than a recording has room for.
     """
 
     def __init__(self, scene: Scene, targets: tuple[str, ...]) -> None:
-        self.things = SceneEntities(scene)
+        self.entities = SceneEntities(scene)
         for what, names, slots in (
-            ("movable objects", self.things.objects, OBJECT_SLOTS),
-            ("fixtures", self.things.fixtures, FIXTURE_SLOTS),
+            ("movable objects", self.entities.objects, OBJECT_SLOTS),
+            ("fixtures", self.entities.fixtures, FIXTURE_SLOTS),
             ("targets", targets, TARGET_SLOTS),
         ):
             if len(names) > slots:
@@ -109,7 +109,7 @@ class Recorder:
 
     def _features(self) -> dict[str, Float32Array]:
         """All features but ``action``, at every state seen, shape (H + 1, width)."""
-        scene, bodies = self._scene, self.things.bodies
+        scene, bodies = self._scene, self.entities.bodies
         qpos = np.array(self._states)[:, 1 : 1 + scene.model.nq]
         grip_pos, pos, quat = (np.array(seen) for seen in (self._grip_pos, self._body_pos, self._body_quat))
         hand, fingers = quat[:, scene.hand], qpos[:, scene.arm.gripper_qpos]
@@ -134,10 +134,10 @@ class Recorder:
         return by_slot.reshape(len(body_pos), -1)
 
     def _contact_by_slot(self) -> IntArray:
-        contact, objects = self.things.gripper_contact(self._contacts), len(self.things.objects)
+        contact, objects = self.entities.gripper_contact(self._contacts), len(self.entities.objects)
         by_slot = np.zeros((len(contact), ENTITY_SLOTS), np.int64)
         by_slot[:, :objects] = contact[:, :objects]
-        by_slot[:, OBJECT_SLOTS : OBJECT_SLOTS + len(self.things.fixtures)] = contact[:, objects:]
+        by_slot[:, OBJECT_SLOTS : OBJECT_SLOTS + len(self.entities.fixtures)] = contact[:, objects:]
         return by_slot
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,14 +13,15 @@ from ...toolkit.probes.visual_settings import VisualSettings, visual_settings_js
 from ...toolkit.prompts import prompt_sha256, prompt_text
 from ...toolkit.records import PROTOCOL_VERSION
 from ...toolkit.safety.blocks import print_cost
+from ...toolkit.simulation.observing.scene_entities import SceneEntities
 from ...toolkit.simulation.pictures.appearance import scene_settings
 from ...toolkit.simulation.scene import Scene
 from ..policies.asking import ask, begin_episode
 from ..policies.interface import Episode, Policy, PolicyInfo
 from ..policies.observing import observe
-from .costs import CostMeter, cost_spec
+from .costs import CostMeter, RolloutCost, cost_spec
 from .jobs import Job
-from .recorder import Recorder
+from .recorder import Recorder, Recording
 from .versions import Versions
 
 
@@ -28,94 +30,80 @@ def rollout_id(policy: PolicyInfo, job: Job) -> str:
     return rollout_name(policy.name, job.instance.instance_id, job.init_state, job.seed, job.visual_probe)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Execution:
+    """What became of a job in the simulator.
+
+    Attributes:
+        prompt: The exact string that the policy received.
+        visual: What was drawn for the visual probe.
+        settled_sha256: Hash of the state before the first action.
+        success_step: After how many actions the goal was reached, or None.
+        clipped: How many actions had to be clipped.
+        entities: The scene's objects and fixtures.
+        recording: Frames and states.
+        cost: What it pays.
+    """
+
+    prompt: str
+    visual: VisualSettings | None
+    settled_sha256: str
+    success_step: int | None
+    clipped: int
+    entities: SceneEntities
+    recording: Recording
+    cost: RolloutCost
+
+
 def run_rollout(scene: Scene, policy: Policy, job: Job, *, versions: Versions) -> Rollout:
     """Execute one rollout to success or horizon.
 
     Args:
         scene: The scene of the instance's base task; it is reset here.
         policy: The policy.
-        job: What it is told, from which initial state, with which seed and under which visual probe.
+        job: Which instance, from which initial state, with which seed and under which visual probe.
         versions: Installed software.
 
     Raises:
         PolicyError: The policy raised, or its actions cannot be executed; its own ``PolicyError`` passes unchanged.
     """
-    instance = job.instance
+    instance, where = job.instance, rollout_id(policy.info, job)
     scene.reset(job.init_state)
-    settled = scene.state().sha256()
-    text = prompt_text(instance.instruction, instance.prompt)
-    episode = Episode(instruction=text, init_state=job.init_state, seed=job.seed, instance=instance, scene=scene)
-    where = rollout_id(policy.info, job)
+    settled_sha256 = scene.state().sha256()
+    episode = Episode(
+        instruction=prompt_text(instance.instruction, instance.prompt),
+        init_state=job.init_state,
+        seed=job.seed,
+        instance=instance,
+        scene=scene,
+    )
     visual = scene_settings(scene, job.visual_probe, init_state=job.init_state, seed=job.seed, noise=job.visual_noise)
     recorder = Recorder(scene, instance.targets)
     meter = CostMeter(scene, cost_spec(scene, instance.arm))
     begin_episode(policy, episode, where=where)
-    success_step, clipped = _execute(scene, policy, instance.horizon, recorder, where, visual)
-    recording, things = recorder.finish(), recorder.things
-    cost = meter.finish(recorder, recording)
-    final = {name: tuple(values.tolist()) for name, values in recording.final.items()}
+    success_step, clipped = _close_loop(scene, policy, instance.horizon, recorder, where, visual)
+    recording = recorder.finish()
+    execution = _Execution(
+        prompt=episode.instruction,
+        visual=visual,
+        settled_sha256=settled_sha256,
+        success_step=success_step,
+        clipped=clipped,
+        entities=recorder.entities,
+        recording=recording,
+        cost=meter.finish(recorder, recording),
+    )
     return Rollout(
-        episode=EpisodeRecord(
-            rollout_id=where,
-            arm=instance.arm,
-            instance_id=instance.instance_id,
-            case_id=instance.case_id,
-            pair_id=instance.pair_id,
-            suite=instance.suite,
-            base_task=instance.base_task,
-            base_task_index=instance.base_task_index,
-            family=instance.family,
-            level=instance.level,
-            prompt=instance.prompt,
-            instruction=instance.instruction,
-            prompt_text=text,
-            prompt_sha256=prompt_sha256(text),
-            language_probe=instance.language_probe,
-            visual_probe=job.visual_probe,
-            visual_settings=visual_settings_json(visual),
-            init_state=job.init_state,
-            seed=job.seed,
-            horizon=instance.horizon,
-            success=success_step is not None,
-            success_step=success_step,
-            end="horizon" if success_step is None else "success",
-            targets=instance.targets,
-            final_eef_pos_m=final["observation.eef_pos_m"],
-            final_target_pos_m=final["observation.target_pos_m"],
-            objects=things.objects,
-            fixtures=things.fixtures,
-            goal_entities=things.goal,
-            final_object_pos_m=final["observation.object_pos_m"],
-            final_object_quat_wxyz=final["observation.object_quat_wxyz"],
-            final_gripper_contact=final["observation.gripper_contact"],
-            clipped_actions=clipped,
-            cost=cost.result.total,
-            cost_amounts=cost.result.amounts,
-            cost_spec=print_cost(cost.spec),
-            policy_name=policy.info.name,
-            policy_revision=policy.info.revision,
-            policy_settings=json.dumps(policy.info.settings, sort_keys=True),
-            scene_sha256=scene.scene_sha256,
-            settled_state_sha256=settled,
-            protocol_version=PROTOCOL_VERSION,
-            tasks_version=instance.tasks_version,
-            schema_version=ROLLOUT_SCHEMA_VERSION,
-            conflictvla_version=versions.conflictvla,
-            libero_distribution=versions.libero_distribution,
-            mujoco_version=versions.mujoco,
-            robosuite_version=versions.robosuite,
-            numpy_version=versions.numpy,
-            rounding_kernel=versions.rounding_kernel,
-        ),
+        episode=_episode_record(job, policy.info, scene, execution, versions),
         frames=recording.frames,
         sim_states=recording.sim_states,
     )
 
 
-def _execute(
+def _close_loop(
     scene: Scene, policy: Policy, horizon: int, recorder: Recorder, where: str, visual: VisualSettings | None
 ) -> tuple[int | None, int]:
-    """Run the closed loop.
+    """Let the policy act to success or horizon.
 
     Returns:
         After how many actions the goal was reached, or None; and how many actions had to be clipped.
@@ -125,12 +113,72 @@ def _execute(
         chunk = ask(policy, observe(scene, done, visual), where=f"{where}: step {done}")
         for action in chunk[: horizon - done]:
             # What is recorded is what is executed: rounded to float32 first.
-            asked = action.astype(np.float32)
-            executed = np.clip(asked, -1.0, 1.0)
-            clipped += bool((executed != asked).any())
+            given = action.astype(np.float32)
+            executed = np.clip(given, -1.0, 1.0)
+            clipped += bool((executed != given).any())
             recorder.append(executed)
             scene.step(executed)
             done += 1
             if scene.succeeded():
                 return done, clipped
     return None, clipped
+
+
+def _episode_record(
+    job: Job, policy: PolicyInfo, scene: Scene, execution: _Execution, versions: Versions
+) -> EpisodeRecord:
+    instance = job.instance
+    entities, cost = execution.entities, execution.cost
+    final = {name: tuple(values.tolist()) for name, values in execution.recording.final.items()}
+    return EpisodeRecord(
+        rollout_id=rollout_id(policy, job),
+        arm=instance.arm,
+        instance_id=instance.instance_id,
+        case_id=instance.case_id,
+        pair_id=instance.pair_id,
+        suite=instance.suite,
+        base_task=instance.base_task,
+        base_task_index=instance.base_task_index,
+        family=instance.family,
+        level=instance.level,
+        prompt=instance.prompt,
+        instruction=instance.instruction,
+        prompt_text=execution.prompt,
+        prompt_sha256=prompt_sha256(execution.prompt),
+        language_probe=instance.language_probe,
+        visual_probe=job.visual_probe,
+        visual_settings=visual_settings_json(execution.visual),
+        init_state=job.init_state,
+        seed=job.seed,
+        horizon=instance.horizon,
+        success=execution.success_step is not None,
+        success_step=execution.success_step,
+        end="horizon" if execution.success_step is None else "success",
+        targets=instance.targets,
+        final_eef_pos_m=final["observation.eef_pos_m"],
+        final_target_pos_m=final["observation.target_pos_m"],
+        objects=entities.objects,
+        fixtures=entities.fixtures,
+        goal_entities=entities.goal,
+        final_object_pos_m=final["observation.object_pos_m"],
+        final_object_quat_wxyz=final["observation.object_quat_wxyz"],
+        final_gripper_contact=final["observation.gripper_contact"],
+        clipped_actions=execution.clipped,
+        cost=cost.result.total,
+        cost_amounts=cost.result.amounts,
+        cost_spec=print_cost(cost.spec),
+        policy_name=policy.name,
+        policy_revision=policy.revision,
+        policy_settings=json.dumps(policy.settings, sort_keys=True),
+        scene_sha256=scene.scene_sha256,
+        settled_state_sha256=execution.settled_sha256,
+        protocol_version=PROTOCOL_VERSION,
+        tasks_version=instance.tasks_version,
+        schema_version=ROLLOUT_SCHEMA_VERSION,
+        conflictvla_version=versions.conflictvla,
+        libero_distribution=versions.libero_distribution,
+        mujoco_version=versions.mujoco,
+        robosuite_version=versions.robosuite,
+        numpy_version=versions.numpy,
+        rounding_kernel=versions.rounding_kernel,
+    )

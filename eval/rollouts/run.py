@@ -8,30 +8,24 @@ from __future__ import annotations
 
 import itertools
 import json
-import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ...builders.rollouts.episode_record import EpisodeRecord
 from ...builders.rollouts.lerobot_dataset import check_lerobot, write_lerobot_dataset
-from ...builders.rollouts.schema import ROLLOUT_SCHEMA_VERSION
-from ...builders.rollouts.shards import shard_path, write_shard
 from ...toolkit.atomic_files import write_atomic
 from ...toolkit.errors import InvalidInputError
 from ...toolkit.libero.base_tasks import base_task, check_init_states
 from ...toolkit.records import Arm, Instance, VisualNoise, VisualProbe
-from ..policies.interface import Policy, PolicyInfo
+from ..policies.interface import Policy
 from ..policies.registry import load_policy
 from .executors.base import Executor
 from .executors.in_process import InProcess
 from .jobs import Failure, Job, Outcome
-from .rollout import rollout_id
-from .versions import Versions, installed_versions
+from .run_folder import RunFolder
+from .versions import installed_versions
 
-SHARDS = "shards"
-SETTINGS_FILE = "run.json"
 FAILURES_FILE = "failures.jsonl"
 
 
@@ -141,21 +135,21 @@ def run_policy(
         check_init_states(base_task(suite, name), init_states)
     info = (load_policy(policy) if isinstance(policy, str) else policy).info
     jobs = _jobs(instances, init_states, seed, visual_probes, visual_noise)
-    work, finished = out / f".{info.name}", out / info.name
+    folder, finished = RunFolder(path=out / f".{info.name}", policy=info), out / info.name
     if finished.exists():
         raise InvalidInputError(f"{finished}: exists already; choose another --out or remove it")
-    _claim(work, _settings(info, jobs, seed, installed_versions()))
-    failures = _roll_out(policy, info, jobs, work, executor or InProcess(), keep_going=keep_going, progress=progress)
-    paths = [path for path in (_shard(work, info, job) for job in jobs) if path.exists()]
+    folder.claim(jobs, seed, installed_versions())
+    failures = _run_missing(policy, jobs, folder, executor or InProcess(), keep_going=keep_going, progress=progress)
+    shards = [shard for shard in map(folder.shard, jobs) if shard.exists()]
     episodes: tuple[EpisodeRecord, ...] = ()
-    if paths:
+    if shards:
         name = info.name.replace("_", "-")
-        episodes = write_lerobot_dataset(paths, finished, repo_id=f"conflictvla/rollouts-{name}")
+        episodes = write_lerobot_dataset(shards, finished, repo_id=f"conflictvla/rollouts-{name}")
     if failures:
-        _list_failures(failures, out / f"{info.name}.{FAILURES_FILE}")
-    shutil.rmtree(work)
+        _write_failures(failures, out / f"{info.name}.{FAILURES_FILE}")
+    folder.remove()
     clipped = {episode.rollout_id: episode.clipped_actions for episode in episodes if episode.clipped_actions}
-    return Run(dataset=finished if paths else None, rollouts=len(paths), failures=failures, clipped=clipped)
+    return Run(dataset=finished if shards else None, rollouts=len(shards), failures=failures, clipped=clipped)
 
 
 def _jobs(
@@ -173,88 +167,44 @@ def _jobs(
     ]
 
 
-def _shard(work: Path, info: PolicyInfo, job: Job) -> Path:
-    return shard_path(work / SHARDS, rollout_id(info, job))
-
-
-def _roll_out(
+def _run_missing(
     policy: Policy | str,
-    info: PolicyInfo,
     jobs: Sequence[Job],
-    work: Path,
+    folder: RunFolder,
     executor: Executor,
     *,
     keep_going: bool,
     progress: Callable[[RunProgress], None] | None,
 ) -> tuple[Failure, ...]:
-    """Run what has no shard yet; each rollout is on disk before the next is reported."""
-    left = [job for job in jobs if not _shard(work, info, job).exists()]
-    done = len(jobs) - len(left)
-    failures: list[Failure] = []
-    tell = progress or (lambda _: None)
-    tell(RunProgress(done=done, total=len(jobs), job=None))
-    for outcome in executor.run(policy, left, stop_on_failure=not keep_going):
-        done += 1
-        tell(RunProgress(done=done, total=len(jobs), **_told(outcome, work / SHARDS)))
+    """Run what has no shard yet; each rollout is stored before it is reported."""
+    missing = [job for job in jobs if not folder.shard(job).exists()]
+    done, failures = len(jobs) - len(missing), []
+    report = progress or (lambda _: None)
+    report(RunProgress(done=done, total=len(jobs), job=None))
+    for outcome in executor.run(policy, missing, stop_on_failure=not keep_going):
+        if outcome.rollout is not None:
+            folder.store(outcome.rollout)
         if outcome.failure is not None:
             failures.append(outcome.failure)
+        done += 1
+        report(_progress_of(outcome, done, len(jobs)))
     return tuple(sorted(failures, key=lambda failure: failure.rollout_id))
 
 
-def _told(outcome: Outcome, shards: Path) -> dict[str, Any]:
+def _progress_of(outcome: Outcome, done: int, total: int) -> RunProgress:
     if outcome.rollout is None:
-        return {"job": outcome.job, "error": outcome.failure.error if outcome.failure else None}
-    write_shard(outcome.rollout, shards)
+        error = outcome.failure.error if outcome.failure else None
+        return RunProgress(done=done, total=total, job=outcome.job, error=error)
     episode = outcome.rollout.episode
-    return {"job": outcome.job, "success": episode.success, "clipped_actions": episode.clipped_actions}
+    return RunProgress(
+        done=done,
+        total=total,
+        job=outcome.job,
+        success=episode.success,
+        clipped_actions=episode.clipped_actions or 0,
+    )
 
 
-def _list_failures(failures: Sequence[Failure], file: Path) -> None:
+def _write_failures(failures: Sequence[Failure], file: Path) -> None:
     lines = [json.dumps({"rollout_id": failure.rollout_id, "error": failure.error}) for failure in failures]
     write_atomic(file, "\n".join(lines) + "\n")
-
-
-def _settings(info: PolicyInfo, jobs: Sequence[Job], seed: int, versions: Versions) -> dict[str, Any]:
-    return {
-        "policy": {"name": info.name, "revision": info.revision, "settings": info.settings},
-        "rollouts": [_named(job) for job in jobs],
-        "visual_noise": next((job.visual_noise for job in jobs if job.visual_probe is VisualProbe.V4), None),
-        "tasks_versions": sorted({job.instance.tasks_version for job in jobs}),
-        "seed": seed,
-        "schema_version": ROLLOUT_SCHEMA_VERSION,
-        "versions": {name: getattr(versions, name) for name in versions.__slots__},
-    }
-
-
-def _named(job: Job) -> str:
-    """A rollout within a run, by which an earlier call is recognised."""
-    name = f"{job.instance.instance_id}/init{job.init_state}"
-    return name if job.visual_probe is VisualProbe.V0 else f"{name}/{job.visual_probe}"
-
-
-def _claim(work: Path, settings: dict[str, Any]) -> None:
-    """Begin a run in a folder, or recognise it as the same run begun before."""
-    file = work / SETTINGS_FILE
-    text = json.dumps(settings, indent=1, sort_keys=True)
-    try:
-        if file.exists():
-            differing = [*_differing(json.loads(file.read_text(encoding="utf-8")), json.loads(text))]
-            if differing:
-                raise InvalidInputError(
-                    f"{work}: holds an unfinished run with other {', '.join(differing)}; "
-                    "continue it with the same settings, or remove the folder"
-                )
-            return
-        (work / SHARDS).mkdir(parents=True, exist_ok=True)
-        write_atomic(file, text)
-    except OSError as error:
-        raise InvalidInputError(f"{work.parent}: cannot be written ({error.strerror})") from error
-
-
-def _differing(before: Any, now: Any, name: str = "") -> Iterator[str]:
-    """The settings in which two runs differ, with their values where these are short."""
-    if isinstance(before, dict) and isinstance(now, dict):
-        for key in sorted(before.keys() | now.keys()):
-            yield from _differing(before.get(key), now.get(key), f"{name}.{key}" if name else key)
-    elif before != now:
-        yield name if isinstance(before, list) else f"{name} ({before} there, {now} here)"

@@ -20,7 +20,8 @@ from conflictvla.eval.recordings.reading import read_rollouts
 from conflictvla.eval.rollouts.executors.in_process import InProcess
 from conflictvla.eval.rollouts.jobs import Job
 from conflictvla.eval.rollouts.rollout import rollout_id, run_rollout
-from conflictvla.eval.rollouts.run import SHARDS, RunProgress, run_policy, with_references
+from conflictvla.eval.rollouts.run import RunProgress, run_policy, with_references
+from conflictvla.eval.rollouts.run_folder import SHARDS
 from conflictvla.eval.rollouts.versions import installed_versions
 from conflictvla.toolkit.arrays import FloatArray
 from conflictvla.toolkit.errors import InvalidInputError, NotFoundError, PolicyError
