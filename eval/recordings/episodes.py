@@ -133,12 +133,13 @@ class _Check:
 
 def _read_file(file: Path, layout: Layout) -> pa.Table:
     wanted = {**FRAME_KEYS, **EPISODE_COLUMNS}
+    lines = _read_lines(file) if file.suffix == ".jsonl" else []
     parquet = None if file.suffix == ".jsonl" else open_parquet(file)
-    present = _json_names(file) if parquet is None else set(parquet.schema_arrow.names)
+    present = _names_in(lines) if parquet is None else set(parquet.schema_arrow.names)
     absent = [name for name in ADDED_COLUMNS if layout.columns.get(name, name) not in present]
     recorded = [name for name in wanted if name not in layout.constants and name not in absent]
     theirs = [layout.columns.get(name, name) for name in recorded]
-    table = _read_json_lines(file, theirs) if parquet is None else read_columns(file, parquet, theirs)
+    table = _parse_lines(file, lines, theirs) if parquet is None else read_columns(file, parquet, theirs)
     try:
         table.validate(full=True)  # Arrow reads strings that are not UTF-8 as they are
     except pa.ArrowInvalid as error:
@@ -159,29 +160,39 @@ def _read_file(file: Path, layout: Layout) -> pa.Table:
     return pa.table(columns, schema=pa.schema(list(wanted.items())))
 
 
-def _json_names(file: Path) -> set[str]:
-    """Fields of the first line; a line that lacks one of them is found when it is read."""
+def _read_lines(file: Path) -> list[str]:
     try:
-        with file.open(encoding="utf-8") as lines:
-            return set(json.loads(lines.readline()))
-    except (OSError, ValueError, TypeError, RecursionError):
-        return set()  # reading the lines says what is wrong with them
+        return file.read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError) as error:
+        raise _not_json_lines(file, error) from error
 
 
-def _read_json_lines(file: Path, names: list[str]) -> pa.Table:
+def _names_in(lines: list[str]) -> set[str]:
+    """Fields of the first line; a line that lacks one of them is found when the lines are parsed."""
+    try:
+        return set(json.loads(lines[0]))
+    except (LookupError, ValueError, TypeError, RecursionError):
+        return set()  # parsing the lines tells what is wrong with them
+
+
+def _parse_lines(file: Path, lines: list[str], names: list[str]) -> pa.Table:
     rows: list[dict[str, Any]] = []
     try:
-        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        for number, line in enumerate(lines, 1):
             row = json.loads(line)
             for name in names:
                 if name not in row:
                     raise DatasetError(f"{file}: line {number}: field '{name}' is missing: write this episode again")
             rows.append({name: row[name] for name in names})
         return pa.table({name: [row[name] for row in rows] for name in names})
-    except (OSError, ValueError, TypeError, RecursionError, pa.ArrowException) as error:
+    except (ValueError, TypeError, RecursionError, pa.ArrowException) as error:
         if isinstance(error, DatasetError):
             raise
-        raise DatasetError(f"{file}: not one JSON object a line ({error}): write it again") from error
+        raise _not_json_lines(file, error) from error
+
+
+def _not_json_lines(file: Path, error: Exception) -> DatasetError:
+    return DatasetError(f"{file}: not one JSON object a line ({error}): write it again")
 
 
 def _check_rows(check: _Check, table: pa.Table) -> pa.Table:

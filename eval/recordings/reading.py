@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from ...builders.rollouts.episode_record import EPISODE_COLUMNS
 from ...builders.rollouts.schema import FRAME_FEATURES, TARGET_SLOTS
 from ...toolkit.arrays import IntArray
 from ...toolkit.errors import DatasetError
@@ -20,11 +20,13 @@ from .rollout_set import RolloutSet, check_unique, concatenate
 
 __all__ = [
     "SCORED_FEATURES",
+    "OpenedDataset",
     "RolloutSet",
     "find_dataset",
     "find_datasets",
-    "folders_by_policy",
-    "read_folders",
+    "open_by_policy",
+    "open_dataset",
+    "read_frames_of",
     "read_rollouts",
     "read_rollouts_by_policy",
 ]
@@ -32,6 +34,21 @@ __all__ = [
 
 SCORED_FEATURES = ("action", "observation.eef_pos_m", "observation.target_pos_m")
 """Frame features that the measures need; the others stay on disk unless asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OpenedDataset:
+    """A dataset on disk whose episodes have been read and checked; its frames have not.
+
+    Attributes:
+        layout: Where its files are.
+        episodes: Its episode rows.
+        inspection: The defects of its episodes, and what to do with further ones.
+    """
+
+    layout: Layout
+    episodes: EpisodeTable
+    inspection: Inspection
 
 
 def find_datasets(path: Path | str) -> tuple[Path, ...]:
@@ -101,61 +118,79 @@ def read_rollouts(
         DatasetError: One line that names file, episode and field, for any damage: missing, truncated or ragged data,
             NaN or infinity, actions outside [-1, 1], a prompt that its hash does not fit, repeated rollout ids.
     """
-    return read_folders(find_datasets(path), features, optional=optional, partial=partial)
+    datasets = (open_dataset(folder, partial=partial) for folder in find_datasets(path))
+    return read_frames_of(datasets, features, optional=optional)
 
 
-def read_folders(
-    folders: Sequence[Path], features: Sequence[str], *, optional: Sequence[str] = (), partial: bool = False
+def open_dataset(folder: Path, *, partial: bool = False) -> OpenedDataset:
+    """Read and check the episodes of one dataset, so that its frames can be read with them.
+
+    Args:
+        folder: Its folder.
+        partial: As for ``read_rollouts``.
+
+    Raises:
+        DatasetError: As for ``read_rollouts``, for damage of the metadata and the episodes.
+    """
+    layout, inspection = layout_of(folder), Inspection(partial=partial)
+    return OpenedDataset(layout=layout, episodes=read_episodes(layout, inspection), inspection=inspection)
+
+
+def open_by_policy(path: Path | str, *, partial: bool = False) -> Iterator[tuple[OpenedDataset, ...]]:
+    """Open the datasets at a path, in groups such that no policy is in two.
+
+    A pair never spans two policies, so each group can be read and scored alone, and the frames of many policies never
+    lie in memory together. Datasets that share a policy name are one group.
+
+    Yields:
+        The groups, once the episodes of all datasets have been read.
+
+    Raises:
+        DatasetError: As for ``open_dataset``.
+    """
+    groups: list[tuple[set[str], list[OpenedDataset]]] = []
+    for folder in find_datasets(path):
+        datasets = [open_dataset(folder, partial=partial)]
+        policies = set(datasets[0].episodes.table["policy_name"].to_pylist())
+        for group in [group for group in groups if group[0] & policies]:
+            policies |= group[0]
+            datasets = group[1] + datasets
+            groups.remove(group)
+        groups.append((policies, datasets))
+    while groups:  # a group that has been read is let go
+        yield tuple(groups.pop(0)[1])
+
+
+def read_frames_of(
+    datasets: Iterable[OpenedDataset], features: Sequence[str], *, optional: Sequence[str] = ()
 ) -> RolloutSet:
-    """Read the datasets in these folders as one set; see ``read_rollouts``."""
+    """Read the frames of opened datasets, as one set of rollouts; see ``read_rollouts``."""
     unknown = [name for name in (*features, *optional) if name not in FRAME_FEATURES]
     if unknown:
         raise DatasetError(f"no frame feature '{unknown[0]}' (known: {', '.join(FRAME_FEATURES)})")
-    return concatenate([_read_dataset(folder, features, optional, partial=partial) for folder in folders])
-
-
-def folders_by_policy(path: Path | str, *, partial: bool = False) -> tuple[tuple[Path, ...], ...]:
-    """The datasets at a path, in groups such that no policy is in two.
-
-    A pair never spans two policies, so each group can be read and scored alone, and many policies never lie in memory
-    together. Datasets that share a policy name are one group.
-
-    Raises:
-        DatasetError: As for ``read_rollouts``.
-    """
-    groups: list[tuple[set[str], list[Path]]] = []
-    for folder in find_datasets(path):
-        episodes = read_episodes(layout_of(folder), Inspection(partial=partial))
-        policies = set(episodes.table["policy_name"].to_pylist())
-        folders = [folder]
-        for group in [group for group in groups if group[0] & policies]:
-            policies |= group[0]
-            folders = group[1] + folders
-            groups.remove(group)
-        groups.append((policies, folders))
-    return tuple(tuple(folders) for _, folders in groups)
+    return concatenate([_read_frames_of_one(dataset, features, optional) for dataset in datasets])
 
 
 def read_rollouts_by_policy(
     path: Path | str, features: Sequence[str] = SCORED_FEATURES, *, partial: bool = False
 ) -> Iterator[RolloutSet]:
-    """Read rollouts in parts that hold whole policies; see ``folders_by_policy``."""
-    for folders in folders_by_policy(path, partial=partial):
-        yield read_folders(folders, features, partial=partial)
+    """Read rollouts in parts that hold whole policies; see ``open_by_policy``."""
+    for datasets in open_by_policy(path, partial=partial):
+        yield read_frames_of(datasets, features)
 
 
-def _read_dataset(folder: Path, features: Sequence[str], optional: Sequence[str], *, partial: bool) -> RolloutSet:
-    layout, inspection = layout_of(folder), Inspection(partial=partial)
-    episodes = read_episodes(layout, inspection)
+def _read_frames_of_one(dataset: OpenedDataset, features: Sequence[str], optional: Sequence[str]) -> RolloutSet:
+    layout, episodes = dataset.layout, dataset.episodes
+    inspection = replace(dataset.inspection, defects=[*dataset.inspection.defects])
     _check_total(layout, "total_episodes", layout.total_episodes, episodes.found, inspection)
     frames = read_frames(layout, features, inspection, optional=optional)
     frames, order = _matched(layout, episodes, frames, inspection)
     _check_total(layout, "total_frames", layout.total_frames, frames.found, inspection)
     check_unique(episodes.table["rollout_id"], str(layout.episodes_where))
     if not len(order):
-        raise DatasetError(f"{folder}: no episode is without defect, the first: {inspection.defects[0]}")
+        raise DatasetError(f"{layout.folder}: no episode is without defect, the first: {inspection.defects[0]}")
     return RolloutSet(
-        episodes=episodes.table.take(pa.array(order)).select(list(EPISODE_COLUMNS)),
+        episodes=episodes.table.take(pa.array(order)),
         frames=frames.values,
         offsets=frames.offsets,
         final_eef_pos_m=episodes.final_eef_pos_m[order],

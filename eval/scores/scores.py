@@ -15,10 +15,10 @@ from ...toolkit.errors import InvalidInputError
 from ..analyses.analysis import Analysis
 from ..analyses.persistence import failed_persistence
 from ..analyses.registry import analyses, find_analysis
-from ..recordings.reading import folders_by_policy
+from ..recordings.reading import open_by_policy
 from ..recordings.rollout_set import RolloutSet
 from ..recordings.sources import local_folder
-from ..scoring.parts import score_folders, score_part
+from ..scoring.parts import score_datasets, score_part
 from ..scoring.ray import score_on_ray
 from ..scoring.scored_pairs import ScoredPairs, combine
 from .costs import with_costs
@@ -94,7 +94,7 @@ def score(
 ) -> Scores:
     """Score recorded rollouts. Needs neither simulator nor policy.
 
-    Policies are read and measured one after the other, so memory does not grow with their number.
+    Frames are read and measured one policy after the other, so those of several never lie in memory together.
 
     Args:
         source: A rollout dataset, a folder of some, the output folder of a run, or ``hf://OWNER/NAME@REVISION``.
@@ -108,12 +108,13 @@ def score(
         DatasetError: One line that says which file, episode and field is damaged, and what to do.
         MissingExtraError: Ray is asked for and not installed.
     """
-    groups = folders_by_policy(local_folder(source), partial=partial)
+    groups = open_by_policy(local_folder(source), partial=partial)
     if ray_address is not None:
-        parts = score_on_ray(groups, ray_address, supplementary=supplementary, partial=partial)
+        folders = [[dataset.layout.folder for dataset in datasets] for datasets in groups]
+        parts = score_on_ray(folders, ray_address, supplementary=supplementary, partial=partial)
         scored = combine(parts)
     else:
-        scored = combine(score_folders(folders, supplementary=supplementary, partial=partial) for folders in groups)
+        scored = combine(score_datasets(datasets, supplementary=supplementary) for datasets in groups)
     return Scores.of(scored if costs is None else with_costs(scored, Path(costs)))
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
 from ..recordings.defects import Defect
-from ..recordings.reading import SCORED_FEATURES, read_folders
+from ..recordings.reading import SCORED_FEATURES, OpenedDataset, open_dataset, read_frames_of
 from ..recordings.rollout_set import RolloutSet
 from .pair_table import score_pairs
 from .pairs import Refusal, pair_rollouts
@@ -45,18 +45,32 @@ class PartScores:
 
 
 def score_folders(folders: Sequence[Path], *, supplementary: bool, partial: bool) -> PartScores:
-    """Read the datasets in these folders and measure their pairs.
+    """Open the datasets in these folders, read them and measure their pairs; see ``score_datasets``.
 
     Args:
-        folders: One group of ``folders_by_policy``.
+        folders: Those of one group of ``open_by_policy``.
         supplementary: Whether to take the supplementary and behaviour metrics too.
         partial: Whether to leave defective episodes out instead of raising.
 
     Raises:
         DatasetError: As for ``read_rollouts``.
     """
+    datasets = (open_dataset(folder, partial=partial) for folder in folders)
+    return score_datasets(datasets, supplementary=supplementary)
+
+
+def score_datasets(datasets: Iterable[OpenedDataset], *, supplementary: bool) -> PartScores:
+    """Read the frames of opened datasets and measure their pairs.
+
+    Args:
+        datasets: One group of ``open_by_policy``.
+        supplementary: Whether to take the supplementary and behaviour metrics too.
+
+    Raises:
+        DatasetError: As for ``read_rollouts``.
+    """
     optional = (*MOTION_FEATURES, *WRONG_OBJECT_FEATURES) if supplementary else ()
-    rollouts = read_folders(folders, SCORED_FEATURES, optional=optional, partial=partial)
+    rollouts = read_frames_of(datasets, SCORED_FEATURES, optional=optional)
     return score_part(rollouts, supplementary=supplementary)
 
 

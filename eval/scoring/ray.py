@@ -17,7 +17,7 @@ def score_on_ray(
     """Measure groups of datasets on a cluster; see ``score_folders``.
 
     Args:
-        groups: From ``folders_by_policy``; every machine of the cluster must see these folders.
+        groups: The folders of each group of ``open_by_policy``; every machine of the cluster must see these folders.
         address: See ``ray_cluster``.
         supplementary: As for ``score_folders``.
         partial: As for ``score_folders``.
