@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ...toolkit.errors import DatasetError
 from ...toolkit.language.lexicon import LEXICON_VERSION
+from ...toolkit.markdown import markdown_table
 from ...toolkit.probes.substitution import Substitution
 from ...toolkit.records import Arm, LanguageProbe, Prompt
 from ..record_fields import field_values
@@ -92,7 +93,7 @@ def card_with_probes(card: str, probes: Sequence[ProbeInstance]) -> str:
     if header is None or licence < header.end():
         raise DatasetError("README.md: not the card of a task release; build the tasks again")
     template = resources.files("conflictvla.dataset_cards").joinpath("probes_section.md").read_text(encoding="utf-8")
-    section = template.format(counts="\n".join(_count_table(probes)))
+    section = template.format(counts=_count_table(probes))
     extended = bare[: header.start()] + CONFIG_BLOCK + bare[header.start() : licence] + "\n" + section + bare[licence:]
     return TITLE.sub(rf"\g<1>{PROBES_VERSION}", extended, count=1)
 
@@ -104,7 +105,9 @@ def level_counts(probes: Sequence[ProbeInstance]) -> list[tuple[LanguageProbe, i
     return [(level, counted[level, Arm.REFERENCE], counted[level, Arm.CONFLICT]) for level in LEVELS]
 
 
-def _count_table(probes: Sequence[ProbeInstance]) -> list[str]:
-    lines = ["| level | words replaced | references | cases |", "| --- | ---: | ---: | ---: |"]
-    rows = enumerate(level_counts(probes), start=1)
-    return lines + [f"| {level} | {words} | {references} | {cases} |" for words, (level, references, cases) in rows]
+def _count_table(probes: Sequence[ProbeInstance]) -> str:
+    rows = [
+        (level, words, references, cases)
+        for words, (level, references, cases) in enumerate(level_counts(probes), start=1)
+    ]
+    return markdown_table(("level", "words replaced", "references", "cases"), rows)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from importlib import resources
 
+from ...toolkit.markdown import markdown_table
 from ...toolkit.records import Family, Level, Prompt
 from ..cases.case import Case
 from ..cases.instances import TASKS_VERSION
@@ -22,8 +23,8 @@ def task_card(cases: Sequence[Case]) -> str:
         instances=len(Prompt) * len(cases),
         references=len(Prompt) * base_tasks,
         base_tasks=base_tasks,
-        counts="\n".join(_count_table(cases)),
-        by_suite="\n".join(_suite_table(cases)),
+        counts=_count_table(cases),
+        by_suite=_suite_table(cases),
         review=review_summary(cases, read_ledger()),
     )
 
@@ -37,22 +38,14 @@ def count_rows(cases: Sequence[Case]) -> list[tuple[str, list[int]]]:
     return rows
 
 
-def _count_table(cases: Sequence[Case]) -> list[str]:
-    lines = [
-        "| family | " + " | ".join(Level) + " | all |",
-        "| --- | " + " | ".join("---:" for _ in Level) + " | ---: |",
-    ]
-    return lines + [f"| {name} | " + " | ".join(map(str, counts)) + " |" for name, counts in count_rows(cases)]
+def _count_table(cases: Sequence[Case]) -> str:
+    return markdown_table(("family", *Level, "all"), [(name, *counts) for name, counts in count_rows(cases)])
 
 
-def _suite_table(cases: Sequence[Case]) -> list[str]:
+def _suite_table(cases: Sequence[Case]) -> str:
     """Cases of each suite, and the fewest and most of one base task."""
-    lines = [
-        "| suite | base tasks | cases | fewest of a task | most of a task |",
-        "| --- | ---: | ---: | ---: | ---: |",
-    ]
+    rows = []
     for suite in dict.fromkeys(case.task.suite for case in cases):
         of_task = Counter(case.task.task_id for case in cases if case.task.suite == suite)
-        counts = (len(of_task), of_task.total(), min(of_task.values()), max(of_task.values()))
-        lines.append(f"| {suite} | " + " | ".join(map(str, counts)) + " |")
-    return lines
+        rows.append((suite, len(of_task), of_task.total(), min(of_task.values()), max(of_task.values())))
+    return markdown_table(("suite", "base tasks", "cases", "fewest of a task", "most of a task"), rows)

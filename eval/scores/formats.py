@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...toolkit.markdown import markdown_table
 from .text_tables import TextTable
 
 LATEX = {
@@ -27,16 +28,9 @@ LATEX = {
 """How LaTeX writes what it would otherwise misread."""
 
 
-def code_span(text: str, most: int = 200) -> str:
-    """Untrusted text as a markdown code span of one line, cut short: it stays text, whatever it holds."""
-    line = " ".join(text.split())[:most]
-    return "`" + line.replace("`", "'").replace("|", "¦") + "`" if line else ""
-
-
 def markdown(table: TextTable) -> str:
     """A table as GitHub markdown."""
-    lines = [table.header, ["---"] * table.labels + ["---:"] * (len(table.header) - table.labels), *table.rows]
-    return "".join("| " + " | ".join(text.replace("|", "\\|") for text in line) + " |\n" for line in lines)
+    return markdown_table(table.header, table.rows, labels=table.labels) + "\n"
 
 
 def latex(table: TextTable) -> str:

@@ -13,9 +13,10 @@ from ...builders.rollouts.schema import ADDED_FEATURES, FRAME_FEATURES
 from ...builders.tasks_dataset.columns import CONFIGS, PROBES
 from ...builders.tasks_dataset.reading import has_probes, load_tasks
 from ...toolkit.errors import DatasetError, InvalidInputError
+from ...toolkit.markdown import code_span, markdown_table
 from ..recordings.reading import read_rollouts
 from ..recordings.video_files import RENDERED
-from ..scores.formats import code_span, markdown
+from ..scores.formats import markdown
 from ..scores.scores import score
 from ..scores.text_tables import text_table
 from ..scoring.provenance import Provenance
@@ -88,9 +89,10 @@ def _rollouts_card(folder: Path, repo_id: str, version: str) -> str:
         videos=_videos_said(folder),
         prompt=" and ".join(prompts) or "no pairs",
         scores=markdown(text_table(scores, "overall")),
-        recorded="\n".join(
-            ["| field | values |", "| --- | --- |"]
-            + [f"| `{name}` | {', '.join(map(code_span, values))} |" for name, values in _recorded(provenance).items()]
+        recorded=markdown_table(
+            ("field", "values"),
+            [(f"`{name}`", ", ".join(map(code_span, values))) for name, values in _recorded(provenance).items()],
+            labels=2,
         ),
     )
 
@@ -107,13 +109,13 @@ def _results_card(folder: Path, repo_id: str, version: str) -> str:
     from .results_file import read_results
 
     entries = read_results(folder)
-    lines = ["| policy | revision | rollouts |", "| --- | --- | --- |"]
-    for entry in entries:
-        result = entry.result
-        named = (result.policy_name, result.policy_revision, result.repo_id)
-        lines.append(f"| {' | '.join(map(code_span, named))} |")
+    results = [entry.result for entry in entries]
+    rows = [tuple(map(code_span, (one.policy_name, one.policy_revision, one.repo_id))) for one in results]
     return _template("results_card.md").format(
-        repo_id=repo_id, version=version, count=len(entries), entries="\n".join(lines)
+        repo_id=repo_id,
+        version=version,
+        count=len(entries),
+        entries=markdown_table(("policy", "revision", "rollouts"), rows, labels=3),
     )
 
 

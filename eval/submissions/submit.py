@@ -8,11 +8,12 @@ from pathlib import Path
 
 from ...builders.hub_release import hub_refusals
 from ...toolkit.errors import InvalidInputError
+from ...toolkit.markdown import code_span
 from ...toolkit.records import Instance
 from ..recordings.reading import find_dataset, read_rollouts
 from ..recordings.sources import HUB, hub_address, local_folder
 from ..rollouts.replay import COMPARED, REPLAYED
-from ..scores.formats import code_span, markdown
+from ..scores.formats import markdown
 from ..scores.scores import Scores, score_rollouts
 from ..scores.text_tables import text_table
 from .findings import SubmissionFinding
