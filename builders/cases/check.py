@@ -15,7 +15,7 @@ from ...toolkit.language.render import render
 from ...toolkit.language.wording import wording_of
 from ...toolkit.libero.base_tasks import base_task
 from ...toolkit.premises import check, factors
-from ...toolkit.probes.substitution import keeps_meaning, substitutes_said
+from ...toolkit.probes.substitution import keeps_meaning, substitutes_used
 from ...toolkit.records import Arm, Instance, LanguageProbe
 from .candidates import conflict_level
 from .case import content_hash
@@ -89,7 +89,7 @@ def judge(instance: Instance, facts: SceneFacts) -> str | None:
 
 def _judge_words(instance: Instance, plan: Plan, facts: SceneFacts) -> str | None:
     """Why the words of a language probe do not mean in the scene what the plan says, or None."""
-    substitutes = substitutes_said(plan, wording_of(instance), instance.instruction)
+    substitutes = substitutes_used(plan, wording_of(instance), instance.instruction)
     if substitutes is None or len(substitutes) != list(LanguageProbe).index(instance.language_probe):
         return f"the instruction is not the plan's at level {instance.language_probe}"
     try:

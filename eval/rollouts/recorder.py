@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ...builders.rollouts.schema import ENTITY_SLOTS, FIXTURE_SLOTS, FRAME_FEATURES, OBJECT_SLOTS, TARGET_SLOTS
 from ...toolkit.arrays import Float32Array, FloatArray, IntArray
 from ...toolkit.errors import InvalidInputError
-from ...toolkit.simulation.observing.scene_entities import GeomPairs, SceneEntities, Seen
+from ...toolkit.simulation.observing.scene_entities import GeomPairs, ObservedStates, SceneEntities
 from ...toolkit.simulation.observing.targets import target_positions
 from ...toolkit.simulation.scene import Scene
 from ..policies.observing import axis_angle
@@ -92,9 +92,9 @@ class Recorder:
             sim_states=np.array(self._states),
         )
 
-    def seen(self) -> Seen:
+    def seen(self) -> ObservedStates:
         """What there was to be seen in each state looked at."""
-        return Seen(
+        return ObservedStates(
             contacts=self._contacts, body_pos_m=np.array(self._body_pos), body_quat_wxyz=np.array(self._body_quat)
         )
 

@@ -1,7 +1,7 @@
 """The lexicon: words that may stand for the words of an instruction, at distance 1 in WordNet.
 
 ``lexicon.json`` is made of ``choices.json`` and WordNet's files (``make lexicon``, see CONTRIBUTING.md). What a
-substitute can mean in a scene is kept beside it, in the terms of ``vocabulary.json``, so that the premise checker can
+substitute can mean in a scene stands beside it, in the terms of ``vocabulary.json``, so that the premise checker can
 judge an instruction in its new words.
 """
 
@@ -46,7 +46,7 @@ class Substitute:
     Attributes:
         part: What both are in an instruction.
         word: The word that it stands for.
-        say: The substitute, as it is said.
+        say: The substitute itself.
         relation: How its synset is related to the word's.
         sense: Id of the word's synset in WordNet 3.0, such as ``02880940-n``.
         synset: Id of the substitute's synset; the same for a synonym.
@@ -109,24 +109,24 @@ def widened_vocabulary() -> Vocabulary:
     """The packaged vocabulary with every substitute as a further name of whatever a person might call so."""
     words, lexicon = load_vocabulary(), load_lexicon()
     nouns = [s for (part, _), offered in lexicon.substitutes.items() if part is Part.NOUN for s in offered]
-    absent = {s.say: _widened_absence(s, words) for s in nouns if s.word in words.absent}
+    absent = {s.say: _widen_absent_word(s, words) for s in nouns if s.word in words.absent}
     ordinals = {s.say: ordinal for word, ordinal in words.ordinals.items() for s in lexicon.of(Part.ORDINAL, word)}
     colours = tuple(s.say for colour in words.colours for s in lexicon.of(Part.COLOUR, colour))
     return replace(
         words,
-        present={category: _widened(word, nouns) for category, word in words.present.items()},
+        present={category: _widen_word(word, nouns) for category, word in words.present.items()},
         absent=words.absent | absent,
         ordinals=words.ordinals | ordinals,
         colours=words.colours + colours,
     )
 
 
-def _widened(word: Word, nouns: list[Substitute]) -> Word:
+def _widen_word(word: Word, nouns: list[Substitute]) -> Word:
     new = {s.say for s in nouns if (word.category in s.names if s.names is not None else s.word in word.names)}
     return replace(word, also=word.also | new)
 
 
-def _widened_absence(substitute: Substitute, words: Vocabulary) -> AbsentWord:
+def _widen_absent_word(substitute: Substitute, words: Vocabulary) -> AbsentWord:
     """Absent under the new word means absent under the old one too, and under all of its other names."""
     old = words.absent[substitute.word]
     return AbsentWord(noun=substitute.say, also=old.names, role=old.role)

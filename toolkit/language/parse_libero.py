@@ -1,4 +1,4 @@
-"""Reading: LIBERO's own instructions into plans. ``render.render`` is the way back."""
+"""Parsing of LIBERO's own instructions into plans. ``render.render`` is the way back."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ LIBERO_RELATIONS = {
     "to the right of": Relation.RIGHT_OF,
     "behind": Relation.BEHIND,
 }
+"""What LIBERO's instructions call each relation."""
+
 NO_LEXICON = Lexicon(substitutes={})
 
 
@@ -48,22 +50,22 @@ def _grammar(words: Vocabulary, lexicon: Lexicon) -> _Grammar:
     # "on the top side of" before "on", which it begins with
     places = {f"on the {top.say} of": Relation.ON for top in lexicon.of(Part.RELATION, "top")} | LIBERO_RELATIONS
     where = "|".join(places)
-    said = {verb: _ways_to_say(verb, lexicon) for verb in ("pick up", "place", *Verb)}
-    move = "|".join(said["put"] + said["push"])
-    state = "|".join(way for verb in (Verb.OPEN, Verb.CLOSE, Verb.TURN_ON, Verb.TURN_OFF) for way in said[verb])
-    picked, placed = "|".join(said["pick up"]), "|".join(dict.fromkeys(said["place"] + said["put"]))
+    forms = {verb: _forms_of(verb, lexicon) for verb in ("pick up", "place", *Verb)}
+    move = "|".join(forms["put"] + forms["push"])
+    state = "|".join(form for verb in (Verb.OPEN, Verb.CLOSE, Verb.TURN_ON, Verb.TURN_OFF) for form in forms[verb])
+    picked, placed = "|".join(forms["pick up"]), "|".join(dict.fromkeys(forms["place"] + forms["put"]))
     centers = "|".join(center.say for center in lexicon.of(Part.RELATION, "center")) or "(?!)"
     return _Grammar(
         words=words,
         nouns=lexicon.words_for(Part.NOUN),
         ordinals=lexicon.words_for(Part.ORDINAL),
-        verbs={way: verb for verb in Verb for way in said[verb]},
+        verbs={form: verb for verb in Verb for form in forms[verb]},
         places=places,
         joint=re.compile(rf" and (?=(?:(?:{move})(?! it)|{state}|{picked}) )"),
         step=re.compile(
             rf"^(?:(?P<move>{move}) (?P<what>.+?) (?P<where>{where})(?: (?P<place>(?:the .+|it)))?"
             rf"|(?:{picked}) (?P<picked>.+) and (?:{placed}) it (?P<there>{where}) (?P<goal>the .+)"
-            rf"|(?P<verb>{state}) (?P<thing>the .+|it))$"
+            rf"|(?P<verb>{state}) (?P<object>the .+|it))$"
         ),
         claim=re.compile(
             rf"^(?P<head>the .+?) (?:between (?P<first>the .+) and (?P<second>the .+)"
@@ -73,10 +75,10 @@ def _grammar(words: Vocabulary, lexicon: Lexicon) -> _Grammar:
     )
 
 
-def _ways_to_say(verb: str, lexicon: Lexicon) -> list[str]:
-    """Longer ones first: "lift up" begins with "lift"."""
-    ways = [verb, *(substitute.say for substitute in lexicon.of(Part.VERB, verb))]
-    return sorted(ways, key=len, reverse=True)
+def _forms_of(verb: str, lexicon: Lexicon) -> list[str]:
+    """A verb and its substitutes, longer ones first: "lift up" begins with "lift"."""
+    forms = [verb, *(substitute.say for substitute in lexicon.of(Part.VERB, verb))]
+    return sorted(forms, key=len, reverse=True)
 
 
 @functools.cache
@@ -94,7 +96,7 @@ def parse_base_instruction(instruction: str, vocabulary: Vocabulary | None = Non
 
     Args:
         instruction: The instruction.
-        vocabulary: What things are called; the packaged one by default.
+        vocabulary: Names of everything in the scenes; the packaged one by default.
         probed: Whether it may be in the words of a language probe: the packaged lexicon's substitutes.
 
     Raises:
@@ -115,12 +117,12 @@ def parse_base_instruction(instruction: str, vocabulary: Vocabulary | None = Non
 
 def _steps(match: re.Match[str], before: list[Step], grammar: _Grammar) -> Iterator[Step]:
     if match["verb"]:
-        thing = _destination_before(before) if match["thing"] == "it" else _noun_phrase(match["thing"], grammar)
-        yield Step(verb=Verb(grammar.verbs[match["verb"]]), object=thing)
+        obj = _destination_before(before) if match["object"] == "it" else _noun_phrase(match["object"], grammar)
+        yield Step(verb=Verb(grammar.verbs[match["verb"]]), object=obj)
         return
     if match["picked"]:
         relation, goal = grammar.places[match["there"]], _noun_phrase(match["goal"], grammar)
-        picked = _claimed_noun_phrase(match["picked"], grammar)
+        picked = _noun_phrase_with_claim(match["picked"], grammar)
         yield Step(verb=Verb.PLACE, object=picked, relation=relation, destination=goal)
         return
     if match["place"] in (None, "it"):
@@ -153,7 +155,7 @@ def _objects(text: str, grammar: _Grammar) -> Iterator[Reference]:
         yield replace(_noun_phrase(f"the {rest.removesuffix('s')}", grammar), count=2)
 
 
-def _claimed_noun_phrase(text: str, grammar: _Grammar) -> Reference:
+def _noun_phrase_with_claim(text: str, grammar: _Grammar) -> Reference:
     try:
         return _noun_phrase(text, grammar)
     except InvalidInputError:

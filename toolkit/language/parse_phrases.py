@@ -57,18 +57,18 @@ def phrase_meanings(vocabulary: Vocabulary, lexicon: Lexicon) -> Meanings:
     """The meanings by a vocabulary, whose words a lexicon's substitutes may stand for."""
     named = {name for word in vocabulary.present.values() for name in (word.noun, word.count_noun) if name}
     nouns = dict(_with_substitutes(named | set(vocabulary.absent), Part.NOUN, lexicon))
-    singular = {said: (word, True, used) for said, (word, used) in nouns.items()}
+    singular = {form: (word, True, used) for form, (word, used) in nouns.items()}
     adjectives = {a for word in vocabulary.present.values() for a in word.adjectives} | set(vocabulary.colours)
     verbs: dict[str, tuple[tuple[str, Used], ...]] = {}
-    for said, verb in _with_substitutes({*Verb, "pick up", "place"} - {Verb.PLACE}, Part.VERB, lexicon):
-        verbs[said] = (*verbs.get(said, ()), verb)
-    relations = {said: (relation, Used()) for said, relation in RENDERED_RELATIONS.items()}
+    for form, verb in _with_substitutes({*Verb, "pick up", "place"} - {Verb.PLACE}, Part.VERB, lexicon):
+        verbs[form] = (*verbs.get(form, ()), verb)
+    relations = {form: (relation, Used()) for form, relation in RENDERED_RELATIONS.items()}
     for top in lexicon.of(Part.RELATION, "top"):
         relations[f"on the {top.say} of"] = (Relation.ON, Used({top}))
     for center in lexicon.of(Part.RELATION, "center"):
         relations[f"in the {center.say} of"] = (Relation.AT_CENTER, Used({center}))
     return Meanings(
-        nouns=singular | {plural(said): (word, False, used) for said, (word, used) in nouns.items()},
+        nouns=singular | {plural(form): (word, False, used) for form, (word, used) in nouns.items()},
         verbs=verbs,
         ordinals=dict(_with_substitutes({*vocabulary.ordinals, *vocabulary.sides}, Part.ORDINAL, lexicon)),
         adjectives=dict(_with_substitutes(adjectives, Part.COLOUR, lexicon)),
@@ -77,7 +77,7 @@ def phrase_meanings(vocabulary: Vocabulary, lexicon: Lexicon) -> Meanings:
 
 
 def _with_substitutes(words: Iterable[str], part: Part, lexicon: Lexicon) -> Iterator[tuple[str, tuple[str, Used]]]:
-    """Each way to say one of the words, with the word and the substitute that it is."""
+    """Each form of each word: itself or a substitute, with the word and the substitute that it is."""
     for word in words:
         yield str(word), (str(word), Used())
         for substitute in lexicon.of(part, word):
@@ -85,7 +85,7 @@ def _with_substitutes(words: Iterable[str], part: Part, lexicon: Lexicon) -> Ite
 
 
 def references(text: str, words: Meanings) -> Iterator[tuple[Reference, Used]]:
-    """Noun phrases that are the whole text."""
+    """Noun phrases that make up the whole text."""
     yield from _bare_references(text, words)
     for head, tail in cuts(text):
         claims = re.sub("^that (is|are) ", "", tail)
@@ -102,6 +102,7 @@ def _with_claims(reference: Reference, claims: tuple[Claim, ...]) -> Reference:
 
 
 def _claims(text: str, words: Meanings) -> Iterator[tuple[tuple[Claim, ...], Used]]:
+    """Claims joined by "and" that make up the whole text."""
     for claim, used in _single_claims(text, words):
         yield (claim,), used
     for match in re.finditer(" and ", text):
@@ -123,6 +124,7 @@ def _single_claims(text: str, words: Meanings) -> Iterator[tuple[Claim, Used]]:
 
 
 def _bare_references(text: str, words: Meanings) -> Iterator[tuple[Reference, Used]]:
+    """Noun phrases without claims that make up the whole text."""
     head, _, whole = text.partition(" of the ")
     number = re.match(r"(the|both|all (\w+)) ", head)
     if number is None:
@@ -143,24 +145,25 @@ def _parse_number(word: str | None) -> int | None:
 
 
 def _described_references(text: str, count: int | None, words: Meanings) -> Iterator[tuple[Reference, Used]]:
+    """Nouns after ordinals and adjectives."""
     if text in words.nouns:
         noun, singular, used = words.nouns[text]
         # "The moka pots" is about what was counted before, and is then resolved to it.
         if count is None or not singular:
             yield Reference(noun=noun, count=count), used
     for name, options in (("ordinal", words.ordinals), ("adjective", words.adjectives)):
-        for said, (word, used) in options.items():
-            if text.startswith(f"{said} "):
-                for bare, others in _described_references(text.removeprefix(f"{said} "), count, words):
+        for form, (word, used) in options.items():
+            if text.startswith(f"{form} "):
+                for bare, others in _described_references(text.removeprefix(f"{form} "), count, words):
                     changed = replace(bare, ordinal=word) if name == "ordinal" else replace(bare, adjective=word)
                     yield changed, used | others
 
 
 def relations_at(text: str, words: Meanings) -> Iterator[tuple[Relation, str, Used]]:
     """Relations that the text begins with, and what follows."""
-    for said, (relation, used) in words.relations.items():
-        if text.startswith(f"{said} "):
-            yield relation, text.removeprefix(f"{said} "), used
+    for form, (relation, used) in words.relations.items():
+        if text.startswith(f"{form} "):
+            yield relation, text.removeprefix(f"{form} "), used
 
 
 def cuts(text: str) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Reading back: a rendered instruction, in the plan's words or in substitutes, into its plan.
+"""Parsing of rendered instructions, in the plan's words or in substitutes, into their plans.
 
 The way back from ``render.render``: sentences are taken apart by what its grammar could have put together, and a
 reading counts only where rendering it gives the very sentence. LIBERO's own instructions are read by ``parse_libero``.
@@ -44,9 +44,9 @@ def parse_rendered_instruction(
     """The plan that the sentence was rendered from, in whatever words.
 
     Args:
-        sentence: What ``render`` gave for any wording but LIBERO's own.
-        vocabulary: What things are called; the packaged one by default.
-        lexicon: What may stand for what; the packaged one by default.
+        sentence: What ``render`` gives for any wording but LIBERO's own.
+        vocabulary: Names of everything in the scenes; the packaged one by default.
+        lexicon: Substitutes of words; the packaged one by default.
 
     Raises:
         InvalidInputError: No plan gives the sentence, or several do.
@@ -66,6 +66,7 @@ def parse_rendered_instruction(
 
 
 def _plans(clauses: Sequence[str], words: Meanings, before: tuple[Step, ...] = ()) -> Iterator[tuple[Plan, Used]]:
+    """Plans of which each clause is a step."""
     if not clauses:
         yield Plan(steps=before), Used()
         return
@@ -83,10 +84,10 @@ def _steps(clause: str, previous: Step | None, words: Meanings) -> Iterator[tupl
 
 
 def _bare_steps(text: str, previous: Step | None, words: Meanings) -> Iterator[tuple[Step, Used]]:
-    for said, meant in words.verbs.items():
-        if not text.startswith(f"{said} "):
+    for form, meant in words.verbs.items():
+        if not text.startswith(f"{form} "):
             continue
-        rest = text.removeprefix(f"{said} ")
+        rest = text.removeprefix(f"{form} ")
         for verb, used in meant:
             for step, others in _steps_of(verb, rest, previous, words):
                 yield step, used | others
@@ -96,9 +97,9 @@ def _steps_of(verb: str, rest: str, previous: Step | None, words: Meanings) -> I
     if verb == "pick up":
         yield from _picking_steps(rest, previous, words)
     elif verb in (Verb.PUT, Verb.PUSH):
-        for thing, where in cuts(rest):
+        for noun_phrase, where in cuts(rest):
             for (obj, used), (relation, place, others) in itertools.product(
-                references(thing, words), _destinations(where, previous, words)
+                references(noun_phrase, words), _destinations(where, previous, words)
             ):
                 yield _moving_step(Verb(verb), obj, relation, place), used | others
     elif verb != "place":
@@ -109,20 +110,20 @@ def _steps_of(verb: str, rest: str, previous: Step | None, words: Meanings) -> I
 
 
 def _picking_steps(rest: str, previous: Step | None, words: Meanings) -> Iterator[tuple[Step, Used]]:
-    """What comes after "pick up": a thing, "and place it", and where."""
-    for said, meant in words.verbs.items():
+    """What comes after "pick up": a noun phrase, "and place it", and where."""
+    for form, meant in words.verbs.items():
         for (verb, used), it in itertools.product(meant, ("it", "them")):
-            thing, found, where = rest.partition(f" and {said} {it} ")
+            noun_phrase, found, where = rest.partition(f" and {form} {it} ")
             if verb != "place" or not found:
                 continue
             for (obj, others), (relation, place, more) in itertools.product(
-                references(thing, words), _destinations(where, previous, words)
+                references(noun_phrase, words), _destinations(where, previous, words)
             ):
                 yield _moving_step(Verb.PLACE, obj, relation, place), used | others | more
 
 
 def _moving_step(verb: Verb, obj: Reference, relation: Relation, place: Reference | None) -> Step:
-    """``place`` is None where a thing is brought to itself."""
+    """A step that moves an object; ``place`` is None where the object is brought to itself."""
     return Step(verb=verb, object=obj, relation=relation, destination=obj.bare if place is None else place)
 
 
@@ -139,7 +140,7 @@ def _destinations(
 
 
 def _constraints(text: str, step: Step, words: Meanings) -> Iterator[tuple[tuple[Constraint, ...], Used]]:
-    """Constraints that are the whole text, after the step that they belong to."""
+    """Constraints that make up the whole text, after the step that they belong to."""
     if not text:
         yield (), Used()
         return
@@ -181,7 +182,7 @@ def _demands(form: str, demand: Demand, text: str, step: Step, words: Meanings) 
 
 @functools.cache
 def _patterns(form: str) -> tuple[str, ...]:
-    """The form as a pattern: once as it is, and once for several things."""
+    """The form as a pattern: once as it is, and once for several objects."""
     return tuple(_pattern(variant) for variant in dict.fromkeys((form, in_plural(form))))
 
 
@@ -196,17 +197,17 @@ def _pattern(form: str) -> str:
 
 
 def _subjects(text: str | None, demand: Demand, step: Step, words: Meanings) -> Iterator[tuple[Reference, Used]]:
-    """What is said of: a thing of the step, with all that the step says of it, or one that only the demand names."""
+    """What a demand is about: an entity of the step, with all the step's claims, or one that only the demand names."""
     of_step = [reference for reference in (step.object, step.destination) if reference is not None]
     if text is None or text == "it":
         yield step.object, Used()
         return
     for reference, used in references(text.removeprefix("the top of ") if demand is Demand.EMPTY else text, words):
-        same = [one for one in of_step if _is_named(reference, one)]
-        yield from ((one, used) for one in same or [reference])
+        same = [full for full in of_step if _is_short_for(reference, full)]
+        yield from ((full, used) for full in same or [reference])
 
 
-def _is_named(said: Reference, meant: Reference) -> bool:
-    """Whether the phrase could be short for the other: without its claims, its whole or its number."""
-    short = replace(meant, claims=(), of=said.of, count=said.count)
-    return said in (short, replace(short, ordinal=None), replace(short, adjective=None, ordinal=None))
+def _is_short_for(short: Reference, full: Reference) -> bool:
+    """Whether a phrase could be short for another: without its claims, its whole or its number."""
+    bare = replace(full, claims=(), of=short.of, count=short.count)
+    return short in (bare, replace(bare, ordinal=None), replace(bare, adjective=None, ordinal=None))

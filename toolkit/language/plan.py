@@ -27,7 +27,7 @@ class Verb(StrEnum):
 
 
 PLACING = (Verb.PUT, Verb.PLACE)
-"""Verbs that bring a thing to a place, one way or another; ``PLACE`` says that it is picked up for that."""
+"""Verbs that bring an object to a place, one way or another; ``PLACE`` means that it is picked up for that."""
 
 MOVING = (*PLACING, Verb.PUSH)
 """Verbs that have a relation and a destination."""
@@ -53,7 +53,7 @@ class Demand(StrEnum):
 
     ``STAY``: it is not moved. ``NOT_LIFTED``: it is never picked up. ``EMPTY``: nothing is on or in it at the end.
     ``ALSO_AT``: at the end it is at the landmark too. ``NOT_AT``: at the end it is not at the landmark. ``ONLY_AT``: at
-    the end it is the only thing at the landmark. ``KEEP_OPEN`` ... ``KEEP_OFF``: it is in that state throughout.
+    the end it is the only object at the landmark. ``KEEP_OPEN`` ... ``KEEP_OFF``: it is in that state throughout.
     ``PICK_UP_AFTER``: it is picked up only after the step is finished. ``NOT_OPENED``: it is not opened,
     whatever its state.
     """
@@ -101,7 +101,7 @@ class Reference:
         adjective: A colour or other adjective, such as ``red``.
         ordinal: Which of several in a row or side by side, such as ``top``, ``fourth``, ``back`` or ``left``.
         of: The whole that it is part of.
-        count: How many are meant, where the phrase says so ("the two bowls").
+        count: How many are meant, where the phrase has a number ("the two bowls").
         claims: What the phrase presupposes about the referent's place.
     """
 
@@ -114,7 +114,7 @@ class Reference:
 
     @property
     def bare(self) -> Reference:
-        """The same without claims: what two mentions of one thing share."""
+        """The same without claims: what two mentions of one entity share."""
         return replace(self, claims=()) if self.claims else self
 
     @property
@@ -131,7 +131,7 @@ class Constraint:
         demand: What is demanded.
         subject: Of what.
         relation: Where, for ``ALSO_AT``, ``NOT_AT`` and ``ONLY_AT``.
-        landmark: Relative to what, likewise.
+        landmark: Relative to what, for the same.
     """
 
     demand: Demand
@@ -155,7 +155,7 @@ class Step:
         verb: What is done.
         object: To what.
         relation: Where it is brought, for the verbs in ``MOVING``.
-        destination: Relative to what, likewise.
+        destination: Relative to what, for the same.
         constraints: What must hold besides.
     """
 
@@ -186,25 +186,26 @@ class Plan:
     def references(self) -> Iterator[Reference]:
         """Every reference, each before those inside its own claims, in the order of mention."""
         for step in self.steps:
-            yield from _nested(step.object)
-            yield from _nested(step.destination)
+            yield from _references_within(step.object)
+            yield from _references_within(step.destination)
             for constraint in step.constraints:
-                yield from _nested(constraint.subject)
-                yield from _nested(constraint.landmark)
+                yield from _references_within(constraint.subject)
+                yield from _references_within(constraint.landmark)
 
     def mapped(self, change: Callable[[Reference], Reference]) -> Plan:
         """The plan with every reference changed, those inside others first."""
         return Plan(steps=tuple(_mapped_step(step, change) for step in self.steps))
 
 
-def _nested(reference: Reference | None) -> Iterator[Reference]:
+def _references_within(reference: Reference | None) -> Iterator[Reference]:
+    """A reference, and those inside it."""
     if reference is None:
         return
     yield reference
-    yield from _nested(reference.of)
+    yield from _references_within(reference.of)
     for claim in reference.claims:
         for landmark in claim.landmarks:
-            yield from _nested(landmark)
+            yield from _references_within(landmark)
 
 
 def _mapped_step(step: Step, change: Callable[[Reference], Reference]) -> Step:

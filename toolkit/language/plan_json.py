@@ -69,7 +69,7 @@ def _optional_text(fields: dict[str, Any], name: str) -> str | None:
 
 def _optional_count(fields: dict[str, Any]) -> int | None:
     value = fields.get("count")
-    # True and False are whole numbers to Python, and none to a reader.
+    # True and False are integers to Python, but not to a reader.
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
         raise InvalidInputError(f"'count' is a whole number, not {value!r:.40}")
     return value

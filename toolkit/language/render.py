@@ -1,7 +1,7 @@
 """English: instructions rendered from plans.
 
-Rendering is a small grammar over the parts of a plan, lower-case as LIBERO's. Where English offers several ways to say
-a thing, a wording number picks one, so that the same plan always reads the same.
+Rendering is a small grammar over the parts of a plan, lower-case as LIBERO's. Where English has several wordings, a
+number picks one, so that the same plan always reads the same.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from .wordings import COMMA_JOINTS, IMPERATIVES, IN_WORDS, NUMBERS, SINGLE_WORDI
 
 @dataclass(frozen=True, slots=True)
 class _Diction:
-    """What things are called, and which words others stand for."""
+    """The vocabulary, and which substitutes stand for its words."""
 
     vocabulary: Vocabulary
-    said: Mapping[tuple[Part, str], str]
+    substitutes: Mapping[tuple[Part, str], str]
 
     def say(self, part: Part, word: str) -> str:
-        return self.said.get((part, word), word)
+        """The word, or what stands for it."""
+        return self.substitutes.get((part, word), word)
 
 
 def render(
@@ -33,26 +34,26 @@ def render(
     """The plan in English.
 
     Args:
-        plan: What to say.
+        plan: The plan.
         wording: Picks among equivalent wordings; the same number always gives the same words. 0 is LIBERO's style.
-        vocabulary: What things are called; the packaged one by default.
-        substitutes: Words that stand for others, each wherever the other would be said.
+        vocabulary: Names of everything in the scenes; the packaged one by default.
+        substitutes: Words that stand for others, each wherever the other would stand.
     """
     words = _Diction(vocabulary or load_vocabulary(), {(s.part, s.word): s.say for s in substitutes})
     if wording == 0 and _can_be_joined(plan):
         first, second = plan.steps
-        things = f"both {_noun_phrase(first.object, words)} and {_noun_phrase(second.object, words)}"
-        return f"{words.say(Part.VERB, 'put')} {things} {_towards(first, None, 0, words)}"
-    said = ""
+        objects = f"both {_noun_phrase(first.object, words)} and {_noun_phrase(second.object, words)}"
+        return f"{words.say(Part.VERB, 'put')} {objects} {_towards(first, None, 0, words)}"
+    sentence = ""
     for index, step in enumerate(plan.steps):
         previous = plan.steps[index - 1] if index else None
         joint = "" if previous is None else _joint(previous, wording)
-        said += joint + _clause(step, previous, wording, words)
-    return said
+        sentence += joint + _clause(step, previous, wording, words)
+    return sentence
 
 
 def _can_be_joined(plan: Plan) -> bool:
-    """Whether LIBERO would say it in one breath: "put both the soup and the sauce in the basket"."""
+    """Whether LIBERO would join both steps: "put both the soup and the sauce in the basket"."""
     if len(plan.steps) != 2 or any(step.verb is not Verb.PUT or step.constraints for step in plan.steps):
         return False
     first, second = plan.steps
@@ -71,6 +72,7 @@ def _noun_phrase(reference: Reference, words: _Diction, *, short: bool = False, 
 
 
 def _description(reference: Reference, words: _Diction) -> Iterator[str]:
+    """Ordinal, adjective and noun."""
     if reference.ordinal:
         yield words.say(Part.ORDINAL, reference.ordinal)
     if reference.adjective:
@@ -96,19 +98,19 @@ def _joint(step: Step, wording: int) -> str:
 
 def _clause(step: Step, previous: Step | None, wording: int, words: _Diction) -> str:
     short = step.verb is Verb.PLACE and wording % 2 == 0
-    thing = "it" if _is_it(step, previous, wording) else _noun_phrase(step.object, words, short=short, style=wording)
+    obj = "it" if _is_it(step, previous, wording) else _noun_phrase(step.object, words, short=short, style=wording)
     verb = words.say(Part.VERB, "pick up" if step.verb is Verb.PLACE else step.verb)
     if step.destination is None:
-        return f"{verb} {thing}{_constraints(step, wording, words)}"
+        return f"{verb} {obj}{_constraints(step, wording, words)}"
     it = "it" if step.object.count in (None, 1) else "them"
-    start = f"{verb} {thing}"
+    start = f"{verb} {obj}"
     if step.verb is Verb.PLACE:
         start += f" and {words.say(Part.VERB, 'place')} {it}"
     return f"{start} {_towards(step, previous, wording, words)}{_constraints(step, wording, words)}"
 
 
 def _is_it(step: Step, previous: Step | None, wording: int) -> bool:
-    """As in "put the bowl in the drawer and close it", where only a thing that opens can be meant."""
+    """As in "put the bowl in the drawer and close it", where only what opens can be meant."""
     closes = step.verb in (Verb.OPEN, Verb.CLOSE) and not step.constraints and not _claims(step.object)
     return bool(
         wording % 2 == 0
@@ -120,10 +122,12 @@ def _is_it(step: Step, previous: Step | None, wording: int) -> bool:
 
 
 def _claims(reference: Reference) -> tuple[Claim, ...]:
+    """Claims of a reference and of what it is part of."""
     return reference.claims + (_claims(reference.of) if reference.of else ())
 
 
 def _towards(step: Step, previous: Step | None, wording: int, words: _Diction) -> str:
+    """Where a step brings its object."""
     assert step.destination is not None
     if step.verb is Verb.PUSH and step.relation is Relation.IN_FRONT_OF:
         return f"to the front of {_noun_phrase(step.destination, words)}"
@@ -161,6 +165,7 @@ def _at_center(words: _Diction) -> str:
 
 
 def _onto(landmark: Reference, words: _Diction) -> str:
+    """How the vocabulary puts objects onto a landmark: ``on`` or ``on top of``."""
     for word in words.vocabulary.present.values():
         if word.noun == landmark.noun:
             return word.rests_on
@@ -185,21 +190,21 @@ def _constraints(step: Step, wording: int, words: _Diction) -> str:
         imperatives = tuple(f", but {form}" for form in IMPERATIVES[constraint.demand])
         forms = SINGLE_WORDINGS.get(constraint.demand, ()) + imperatives
         return _demand(forms[wording % len(forms)], constraint, step, words)
-    said = [
+    clauses = [
         _demand(IMPERATIVES[constraint.demand][wording % len(IMPERATIVES[constraint.demand])], constraint, step, words)
         for constraint in step.constraints
     ]
     # "do not move it and keep that empty" could be heard as not doing both.
-    joint = ", and " if said[0].startswith(("do not", "never")) else " and "
-    return f", but {joint.join(said)}"
+    joint = ", and " if clauses[0].startswith(("do not", "never")) else " and "
+    return f", but {joint.join(clauses)}"
 
 
 def _demand(form: str, constraint: Constraint, step: Step, words: _Diction) -> str:
     """A pronoun is used only where nothing but the step's object can be meant."""
-    named = constraint.subject.bare  # a claim once made picks out the same thing again
-    if constraint.demand is Demand.NOT_OPENED:  # its whole was just named
-        named = replace(named, of=None)
-    subject = _noun_phrase(named, words)
+    mentioned = constraint.subject.bare  # a claim once made picks out the same entity again
+    if constraint.demand is Demand.NOT_OPENED:  # its whole was just mentioned
+        mentioned = replace(mentioned, of=None)
+    subject = _noun_phrase(mentioned, words)
     on_top = step.relation is Relation.ON and _onto(constraint.subject, words) == "on top of"
     if constraint.demand is Demand.EMPTY and on_top:
         subject = f"the top of {subject}"  # an empty cabinet would be one with empty drawers

@@ -1,8 +1,8 @@
-"""The words: what everything in the scenes is called, what colours it shows, and what is absent from all of them.
+"""The words: names of everything in the scenes, the colours it shows, and everyday objects that some scenes lack.
 
-The data is one reviewed file, ``vocabulary.json``; each entry has a line that says why. Names serve two purposes: a
-reference is grounded only in what bears the name, and an absent thing must be absent under every name a person might
-use.
+The data is one reviewed file, ``vocabulary.json``; each entry has a line with its reason. Names serve two purposes: a
+reference is grounded only in what bears the name, and an absent object must be absent under every name that a person
+might use.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from ..errors import NotFoundError, choices
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Word:
-    """A kind of thing that occurs in the scenes.
+    """A kind of object or fixture that occurs in the scenes.
 
     Attributes:
         category: LIBERO's category.
         noun: What instructions call it.
         also: Every other noun, synonym or hypernym, that a person might use for it.
-        adjectives: Adjectives that instructions use for it, or that a person could take to be said of it.
+        adjectives: Adjectives that instructions use for it, or that a person could take to mean it.
         colours_seen: Every colour that a person could see on it.
-        rests_on: How things are put onto it: ``on`` or ``on top of``.
-        surface: Whether one would naturally put things onto it.
-        opens_in_life: Whether such a thing opens in daily life, though the simulator's does not (a corked bottle).
+        rests_on: How objects are put onto it: ``on`` or ``on top of``.
+        surface: Whether one would naturally put objects onto it.
+        opens_in_life: Whether such an object opens in daily life, though the simulator's does not (a corked bottle).
         countable: Whether one would say "two of them" or "the red one".
-        adjective: What tells it from others of the same noun, such as ``white`` of a mug; None where nothing is needed.
+        adjective: Tells it from others of the same noun, such as ``white`` of a mug; None where none is needed.
         count_noun: Noun for one package of an uncountable thing, such as ``milk carton``; None for the rest.
         mouth_m: Widest opening that it would have if it were opened; None where that is no narrower than itself.
-        switches_in_life: Whether such a thing has a switch in daily life, though the simulator's does not.
+        switches_in_life: Whether such an object has a switch in daily life, though the simulator's does not.
         scenery: Whether it is furniture that instructions do not act on, such as the table.
         stands_open: Whether there is room between its boards, which some would call under it.
         looks_movable: Whether it looks as if it could be carried, though it is fixed in place: its picture would speak
@@ -66,7 +66,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbsentWord:
-    """An everyday thing that some scenes do not hold.
+    """An everyday object that some scenes do not hold.
 
     Attributes:
         noun: What instructions call it.
@@ -104,8 +104,8 @@ class Vocabulary:
 
     Attributes:
         present: What occurs in the scenes, by LIBERO category.
-        absent: Everyday things that some scenes do not hold, by noun.
-        colours: Colours that a thing can be said to have and does not.
+        absent: Everyday objects that some scenes do not hold, by noun.
+        colours: Colours that an instruction may give to an object which does not have them.
         ordinals: Words for a part of a row.
         sides: Words for one of several side by side.
         backdrops: Nouns for what can be seen, or guessed, around the workspace, by LIBERO's name of the workspace. They
@@ -133,12 +133,12 @@ class Vocabulary:
         return self.present[category]
 
     def knows(self, noun: str) -> bool:
-        """Whether the noun is anything's name here, so that its absence can be told."""
+        """Whether the noun is a name in the vocabulary, so that its absence can be judged."""
         words: list[Word | AbsentWord] = [*self.present.values(), *self.absent.values()]
         return any(noun in word.names for word in words)
 
     def backdrop(self, workspace: str) -> frozenset[str]:
-        """Nouns that say nothing sure in this room; empty for a room that nobody has looked at."""
+        """Nouns that are neither present nor absent in this workspace; empty for one that nobody has looked at."""
         return self.backdrops.get(workspace, frozenset())
 
     def names_of(self, noun: str) -> frozenset[str]:

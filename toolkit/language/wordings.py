@@ -1,12 +1,14 @@
-"""Ways to say the same: the forms that instructions are rendered in, and read back by."""
+"""Forms of words: what instructions are rendered in, and what rendered ones are parsed by."""
 
 from __future__ import annotations
 
 from .plan import Demand
 
 NUMBERS = {2: "two", 3: "three", 4: "four", 5: "five"}
+"""Numbers that are written out."""
 
 IN_WORDS = ("in", "inside")
+"""Forms of the relation ``in``."""
 
 SINGLE_WORDINGS: dict[Demand, tuple[str, ...]] = {
     Demand.STAY: (" without moving {it}", " while leaving {it} exactly where it is"),
@@ -20,7 +22,7 @@ SINGLE_WORDINGS: dict[Demand, tuple[str, ...]] = {
     Demand.PICK_UP_AFTER: (" before {picking} {it}{up} for the first time",),
     Demand.NOT_OPENED: (" without opening {subject}", " without opening {subject} at any time"),
 }
-"""Ways to say a demand that stands alone after its step."""
+"""Forms of a demand that stands alone after its step."""
 
 IMPERATIVES: dict[Demand, tuple[str, ...]] = {
     Demand.STAY: ("keep {it} exactly where it is", "do not move {it}"),
@@ -39,18 +41,19 @@ IMPERATIVES: dict[Demand, tuple[str, ...]] = {
     Demand.PICK_UP_AFTER: ("do not {pick} {it}{up} until it is {there}",),
     Demand.NOT_OPENED: ("do not open {subject}", "never open {subject}"),
 }
-"""Ways to say a demand after "but", alone or in a list.
+"""Forms of a demand after "but", alone or in a list.
 
-None says "ends up", which could be heard as one thing after the other, and none points at a step with "that", which
+None has "ends up", which could be heard as one event after the other, and none points at a step with "that", which
 could be heard as an earlier one.
 """
 
 STEP_JOINTS = (", then ", " and then ", ", and after that ")
 COMMA_JOINTS = (", then ", ", and after that ")
+"""Forms of what stands between two steps: any, and those after a step with a constraint."""
 
 
 def in_plural(form: str) -> str:
-    """A form about one object, as it is said of several."""
+    """A form about one object, made into one about several."""
     return (
         form.replace("{it} is", "{it} are").replace("where it is", "where they are").replace("il it is", "il they are")
     )

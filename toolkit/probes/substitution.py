@@ -1,7 +1,7 @@
 """Language probes: an instruction in other words, with the same meaning in its scene.
 
-A *slot* is a word of the plan that the lexicon has substitutes for, with all of its mentions: two names for one thing
-would read as two things. At level Wk the first k slots of a fixed order are filled, so that each level holds the
+A *slot* is a word of the plan that the lexicon has substitutes for, with all of its mentions: two names for one object
+would read as two objects. At level Wk the first k slots of a fixed order are filled, so that each level holds the
 substitutions of the one before. A substitute is offered only where the premise checker, given the scene and the new
 words, comes to the same violations, and where every noun phrase that means something still means exactly that.
 """
@@ -23,11 +23,11 @@ from ..language.word_forms import plural
 from ..premises import check
 from ..premises.grounding import candidates
 
-MOST_SUBSTITUTIONS = 4
+MAX_SUBSTITUTIONS = 4
 """Those of W4."""
 
 STAND_IN = "\x00"
-"""What no instruction holds: said for a word to see where it is mentioned."""
+"""What no instruction holds: put in the place of a word to see where it is mentioned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,20 +59,20 @@ def slots(plan: Plan, wording: int = 0, lexicon: Lexicon | None = None) -> tuple
     """The slots of an instruction, each word once, in the order of mention.
 
     Args:
-        plan: What is said.
-        wording: How it is said; not every wording says every word.
+        plan: The instruction's plan.
+        wording: Its wording; not every wording has every word.
         lexicon: The packaged one by default.
     """
     entries = lexicon or load_lexicon()
     found: dict[tuple[Part, str], Slot] = {}
     for slot in _words(plan):
         offered = entries.of(slot.part, slot.word)
-        if offered and _said_otherwise(plan, wording, offered[0]):
+        if offered and _changes_words(plan, wording, offered[0]):
             found.setdefault((slot.part, slot.word), slot)
     return tuple(found.values())
 
 
-def _said_otherwise(plan: Plan, wording: int, substitute: Substitute) -> bool:
+def _changes_words(plan: Plan, wording: int, substitute: Substitute) -> bool:
     return render(plan, wording, substitutes=[substitute]) != render(plan, wording)
 
 
@@ -121,63 +121,63 @@ def substitutions(
     like: Sequence[Substitution] = (),
     lexicon: Lexicon | None = None,
 ) -> tuple[Substitution, ...]:
-    """What W1 to W4 substitute, in order; fewer than four where no more is to be had.
+    """What W1 to W4 substitute, in order; fewer than four where no more are available.
 
     Args:
-        plan: What is said.
-        facts: The scene that it is said in.
-        wording: How it is said.
-        seed: Decides on the order of slots and on one of several substitutes; the same seed always alike.
-        like: Substitutions to begin with where they are to be had, such as those of the reference: then the two
+        plan: The instruction's plan.
+        facts: Facts of its scene.
+        wording: Its wording.
+        seed: Decides on the order of slots and on one of several substitutes; the same seed gives the same.
+        like: Substitutions to begin with where they are available, such as those of the reference: then the two
             instructions of a pair differ in nothing but the conflict.
         lexicon: The packaged one by default.
     """
     entries = lexicon or load_lexicon()
     chosen: list[Substitution] = []
-    for slot in _ordered(slots(plan, wording, entries), seed, like):
-        if len(chosen) == MOST_SUBSTITUTIONS:
+    for slot in _order_slots(slots(plan, wording, entries), seed, like):
+        if len(chosen) == MAX_SUBSTITUTIONS:
             break
-        for substitute in _preferred(slot, entries, seed, like):
+        for substitute in _order_substitutes(slot, entries, seed, like):
             trial = [*(one.substitute for one in chosen), substitute]
-            if _stands_out(plan, wording, trial) and keeps_meaning(plan, facts, trial):
+            if _is_unambiguous(plan, wording, trial) and keeps_meaning(plan, facts, trial):
                 chosen.append(Substitution(slot=slot, substitute=substitute))
                 break
     return tuple(chosen)
 
 
-def _ordered(found: Sequence[Slot], seed: str, like: Sequence[Substitution]) -> list[Slot]:
+def _order_slots(found: Sequence[Slot], seed: str, like: Sequence[Substitution]) -> list[Slot]:
     """Those of ``like`` first, in its order; the others as the seed has it."""
-    place = {(one.slot.part, one.slot.word): number for number, one in enumerate(like)}
+    rank = {(given.slot.part, given.slot.word): number for number, given in enumerate(like)}
     shuffled = list(found)
     random.Random(seed).shuffle(shuffled)  # reproducible, not secret
-    return sorted(shuffled, key=lambda slot: place.get((slot.part, slot.word), len(place)))
+    return sorted(shuffled, key=lambda slot: rank.get((slot.part, slot.word), len(rank)))
 
 
-def _preferred(slot: Slot, lexicon: Lexicon, seed: str, like: Sequence[Substitution]) -> list[Substitute]:
+def _order_substitutes(slot: Slot, lexicon: Lexicon, seed: str, like: Sequence[Substitution]) -> list[Substitute]:
     offered = list(lexicon.of(slot.part, slot.word))
     random.Random(f"{seed}/{slot.word}").shuffle(offered)
     same = {one.substitute for one in like}
     return sorted(offered, key=lambda substitute: substitute not in same)
 
 
-def _stands_out(plan: Plan, wording: int, chosen: Sequence[Substitute]) -> bool:
-    """Whether the last substitute is said nowhere else, as another word or a part of one, nor was before the others."""
+def _is_unambiguous(plan: Plan, wording: int, chosen: Sequence[Substitute]) -> bool:
+    """Whether the last substitute occurs nowhere else, as another word or part of one, with and without the others."""
     *others, last = chosen
     hidden = replace(last, say=STAND_IN)
     sentences = (render(plan, wording, substitutes=[*before, hidden]) for before in ((), others))
-    return not any(_is_said(last, sentence) for sentence in sentences)
+    return not any(_occurs(last, sentence) for sentence in sentences)
 
 
-def _is_said(substitute: Substitute, sentence: str) -> bool:
+def _occurs(substitute: Substitute, sentence: str) -> bool:
     forms = "|".join(re.escape(form) for form in (substitute.say, plural(substitute.say)))
     return re.search(rf"\b(?:{forms})\b", sentence) is not None
 
 
-def substitutes_said(plan: Plan, wording: int, instruction: str) -> tuple[Substitute, ...] | None:
-    """The substitutes that the plan's words were said with, or None where none make it this instruction."""
+def substitutes_used(plan: Plan, wording: int, instruction: str) -> tuple[Substitute, ...] | None:
+    """The substitutes that an instruction uses for its plan's words, or None where none give this instruction."""
     entries = load_lexicon()
     options = [
-        (None, *(s for s in entries.of(slot.part, slot.word) if _is_said(s, instruction)))
+        (None, *(s for s in entries.of(slot.part, slot.word) if _occurs(s, instruction)))
         for slot in slots(plan, wording, entries)
     ]
     for combination in itertools.product(*options):
@@ -190,16 +190,16 @@ def substitutes_said(plan: Plan, wording: int, instruction: str) -> tuple[Substi
 def keeps_meaning(plan: Plan, facts: SceneFacts, chosen: Iterable[Substitute]) -> bool:
     """Whether the plan, in the new words, means the same in the scene, by the premise checker's own rules.
 
-    Its violations must be the same, premise by premise, and as certain; what a noun phrase could mean too.
+    Its violations must be the same, premise by premise, and as certain; what each noun phrase could mean too.
     """
     words, widened = load_vocabulary(), widened_vocabulary()
     substitutes = tuple(chosen)
-    said = in_words(plan, substitutes)
-    before, after = check(plan, facts, words), check(said, facts, widened)
+    reworded = in_words(plan, substitutes)
+    before, after = check(plan, facts, words), check(reworded, facts, widened)
     renamed = [(f.family, _renamed(f.premise, substitutes), f.violated, f.unclear) for f in before]
     if renamed != [(f.family, f.premise, f.violated, f.unclear) for f in after]:
         return False
-    pairs = zip(plan.references(), said.references(), strict=True)
+    pairs = zip(plan.references(), reworded.references(), strict=True)
     return all(_mean_the_same(old, new, facts, words, widened) for old, new in pairs)
 
 
@@ -208,15 +208,15 @@ def _mean_the_same(old: Reference, new: Reference, facts: SceneFacts, words: Voc
 
 
 def in_words(plan: Plan, substitutes: Iterable[Substitute]) -> Plan:
-    """The plan with its nouns, colours and ordinals as the substitutes say them: what a listener takes it to be."""
-    said = {(s.part, s.word): s.say for s in substitutes}
+    """The plan with substitutes for its nouns, colours and ordinals: what a listener takes it to be."""
+    new_words = {(s.part, s.word): s.say for s in substitutes}
 
     def renamed(reference: Reference) -> Reference:
         return replace(
             reference,
-            noun=said.get((Part.NOUN, reference.noun), reference.noun),
-            adjective=said.get((Part.COLOUR, reference.adjective or ""), reference.adjective),
-            ordinal=said.get((Part.ORDINAL, reference.ordinal or ""), reference.ordinal),
+            noun=new_words.get((Part.NOUN, reference.noun), reference.noun),
+            adjective=new_words.get((Part.COLOUR, reference.adjective or ""), reference.adjective),
+            ordinal=new_words.get((Part.ORDINAL, reference.ordinal or ""), reference.ordinal),
         )
 
     return plan.mapped(renamed)
@@ -224,8 +224,8 @@ def in_words(plan: Plan, substitutes: Iterable[Substitute]) -> Plan:
 
 def _renamed(premise: str, substitutes: Sequence[Substitute]) -> str:
     """The premise as it reads in the new words."""
-    said = {s.word: s.say for s in substitutes if s.part in (Part.NOUN, Part.ORDINAL, Part.COLOUR)}
-    if not said:
+    new_words = {s.word: s.say for s in substitutes if s.part in (Part.NOUN, Part.ORDINAL, Part.COLOUR)}
+    if not new_words:
         return premise
-    words = "|".join(re.escape(word) for word in sorted(said, key=len, reverse=True))
-    return re.sub(rf"\b({words})\b", lambda match: said[match[0]], premise)
+    words = "|".join(re.escape(word) for word in sorted(new_words, key=len, reverse=True))
+    return re.sub(rf"\b({words})\b", lambda match: new_words[match[0]], premise)

@@ -1,7 +1,7 @@
 """What a visual probe does to the pictures of one episode: drawn once, recorded with it, and enough to draw them again.
 
-The levels are cumulative, V3 being V2 and more: V1 changes the light, V2 the colours of things, V3 where the scene's
-camera stands, and V4 adds noise. Source: "VLA-Arena", section 2.4 and appendix E.3.
+The levels are cumulative, V3 being V2 and more: V1 changes the light, V2 the colours of everything but the
+robot, V3 where the scene's camera stands, and V4 adds noise. Source: "VLA-Arena", section 2.4 and appendix E.3.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Colour = tuple[float, float, float]
 
 LIGHT_FACTORS = (0.7, 1.3)
 """Range of the factors of brightness, contrast and saturation, 1 being no change. The paper's text gives no range and
-its code 0.25 to 1.75. Here V1 is to be natural and every later level to stay readable: with all three at 0.5 the things
-of LIBERO's darkest scene are lost to the eye at V2 (living room, basket), with 0.7 they are not."""
+its code 0.25 to 1.75. Here V1 is to be natural and every later level to stay readable: with all three at 0.5 the eye
+loses the objects of LIBERO's darkest scene at V2 (living room, basket), with 0.7 it does not."""
 
 TEMPERATURES_K = (3500.0, 8500.0)
 """Range of the light's colour temperature in K, warm white lamps to an overcast sky, as in the paper's code."""
@@ -32,7 +32,7 @@ NEUTRAL_K = 6500.0
 """Temperature at which a picture stays as it is (the paper's default, and the white of sRGB)."""
 
 COLOURS = (0.2, 0.8)
-"""Range of red, green and blue of a thing's colour, as in the paper's code: neither black nor glaring."""
+"""Range of red, green and blue of a material's colour, as in the paper's code: neither black nor glaring."""
 
 CAMERA_OFFSET_M = 0.105
 """Most that a scene camera moves along each axis, in m, as in the paper's code; its direction stays."""
@@ -51,8 +51,8 @@ class VisualSettings:
 
     Attributes:
         brightness: Factor, as of PIL's ``ImageEnhance``; 1 is no change.
-        contrast: Likewise.
-        saturation: Likewise.
+        contrast: Factor, as of PIL's ``ImageEnhance``; 1 is no change.
+        saturation: Factor, as of PIL's ``ImageEnhance``; 1 is no change.
         temperature_k: Colour temperature of the light, in K.
         colours: Red, green and blue in [0, 1] by name of the material; a texture is tinted with it.
         camera_offset_m: How far the scene's cameras are moved in the world, in m; the robot's own camera stays.
@@ -86,7 +86,7 @@ def draw_visual_settings(
 
     Args:
         probe: The level.
-        materials: Materials of the scene's things.
+        materials: Names of the materials of all but the robot.
         task_id: The base task.
         init_state: LIBERO's number of the initial state.
         seed: The rollout's seed.
@@ -102,9 +102,11 @@ def draw_visual_settings(
         drawn[name] = round(light.uniform(*LIGHT_FACTORS), DECIMALS)
     drawn["temperature_k"] = round(light.uniform(*TEMPERATURES_K), DECIMALS)
     if level >= 2:
-        drawn["colours"] = {name: _three(_generator(where, f"colour {name}"), *COLOURS) for name in sorted(materials)}
+        drawn["colours"] = {
+            name: _draw_triple(_generator(where, f"colour {name}"), *COLOURS) for name in sorted(materials)
+        }
     if level >= 3:
-        drawn["camera_offset_m"] = _three(_generator(where, "camera"), -CAMERA_OFFSET_M, CAMERA_OFFSET_M)
+        drawn["camera_offset_m"] = _draw_triple(_generator(where, "camera"), -CAMERA_OFFSET_M, CAMERA_OFFSET_M)
     if level >= 4:
         drawn |= {"noise": noise, "noise_seed": int(_generator(where, "noise").integers(2**32))}
     return VisualSettings(**drawn)
@@ -127,12 +129,12 @@ def read_visual_settings(text: str, where: str) -> VisualSettings | None:
     """
     try:
         content = json.loads(text)
-        return None if content == {} else _checked(content)
+        return None if content == {} else _parse_settings(content)
     except (ValueError, TypeError, KeyError) as error:
         raise DatasetError(f"{where}: visual_settings are unreadable ({error}): record this episode again") from error
 
 
-def _checked(content: Any) -> VisualSettings:
+def _parse_settings(content: Any) -> VisualSettings:
     known = set(VisualSettings.__dataclass_fields__)
     if not isinstance(content, dict) or set(content) != known:
         raise ValueError(f"not an object of {', '.join(sorted(known))}")
@@ -161,10 +163,10 @@ def _triple(values: Any) -> tuple[float, float, float]:
     return _number(first), _number(second), _number(third)
 
 
-def _three(generator: np.random.Generator, low: float, high: float) -> tuple[float, float, float]:
+def _draw_triple(generator: np.random.Generator, low: float, high: float) -> tuple[float, float, float]:
     return _triple([round(value, DECIMALS) for value in generator.uniform(low, high, 3).tolist()])
 
 
 def _generator(where: str, what: str) -> np.random.Generator:
-    """A stream of its own for each thing that is drawn, so that one more level changes none of the others."""
+    """A stream of its own for each value that is drawn, so that one more level changes none of the others."""
     return np.random.default_rng(int.from_bytes(hashlib.sha256(f"{where} {what}".encode()).digest()[:16]))

@@ -22,7 +22,7 @@ GROUPS = (":instantaneous", ":terminal")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraints:
-    """What a task file says beyond LIBERO's own.
+    """What a task file holds beyond LIBERO's own blocks.
 
     Attributes:
         cost: What is to be paid for; None where the file has no such block.
@@ -136,12 +136,12 @@ class _Reader:
     def _predicate(self, name: str, item: Expression) -> Predicate:
         signature, rest = SIGNATURES[name], list(item.items[1:])
         usage = f"write {usage_of(name)}"
-        things = [one.word for one in rest[: signature.things]]
-        if len(things) < signature.things or None in things:
+        names = [item.word for item in rest[: signature.entities]]
+        if len(names) < signature.entities or None in names:
             self._refuse(item, usage)
-        rest = rest[signature.things :]
-        parts = rest[: signature.things] if signature.parts else []
-        if signature.parts and (len(parts) < signature.things or any(part.word is not None for part in parts)):
+        rest = rest[signature.entities :]
+        parts = rest[: signature.entities] if signature.parts else []
+        if signature.parts and (len(parts) < signature.entities or any(part.word is not None for part in parts)):
             self._refuse(item, usage)
         rest = rest[len(parts) :]
         if len(rest) > (signature.limit is not None) or (
@@ -151,7 +151,7 @@ class _Reader:
         limit = read_number(rest[0], self.where, least=0.0) if rest else signature.default_limit
         return Predicate(
             name=name,
-            things=tuple(str(thing) for thing in things),
+            entities=tuple(str(entity) for entity in names),
             parts=tuple(self._part_numbers(part) for part in parts),
             limit=limit,
         )
@@ -166,9 +166,9 @@ class _Reader:
 
 
 def usage_of(name: str) -> str:
-    """How a predicate is written, such as ``(CheckForce THING THING FORCE_IN_N)``."""
+    """How a predicate is written, such as ``(CheckForce ENTITY ENTITY FORCE_IN_N)``."""
     signature = SIGNATURES[name]
-    words = ["THING"] * signature.things + ["(NUMBER ...)"] * (signature.things if signature.parts else 0)
+    words = ["ENTITY"] * signature.entities + ["(NUMBER ...)"] * (signature.entities if signature.parts else 0)
     if signature.limit is not None:
         limit = signature.limit.replace(" ", "_").replace("/", "_PER_").upper()
         words.append(limit if signature.default_limit is None else f"[{limit}]")
@@ -176,7 +176,7 @@ def usage_of(name: str) -> str:
 
 
 def _is_terminal(condition: Condition) -> bool:
-    """A combination is asked at every step unless all of it is of the end."""
+    """Whether a condition is evaluated at the end alone: of a combination, whether all of it is."""
     if isinstance(condition, Predicate):
         return SIGNATURES[condition.name].terminal
     return all(_is_terminal(part) for part in condition.conditions)

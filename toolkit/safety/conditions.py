@@ -1,8 +1,8 @@
-"""Cost conditions as records: predicates over things of a scene, their combinations, and what a rollout pays for them.
+"""Cost conditions as records: predicates over a scene's entities, their combinations, and what a rollout pays for them.
 
 ``CC = sum over t < L of c_inst(s_t, a_t) + alpha * c_term(s_L)``: each instantaneous condition costs 1 in each control
 step in which it holds, each terminal one ``alpha`` where it holds in the end (section 2.1 of the VLA-Arena paper; the
-first four predicates are those of its Table 13, of whose further rows our copy has nothing).
+first four predicates are those of its Table 13, whose further rows our copy lacks).
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ DEFAULT_ALPHA = float(CONTROL_HZ)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signature:
-    """What a predicate takes, and when it is asked by default.
+    """What a predicate takes, and when it is evaluated by default.
 
     Attributes:
-        things: How many things it is about.
+        entities: How many entities it is about.
         parts: Whether a list of part numbers follows for each of them.
         limit: What its number limits, with the unit; None where it has none.
         default_limit: The number where none is given; None where it has to be.
-        terminal: Whether it is asked once, at the end, rather than at every step, unless a specification says so.
+        terminal: Whether it is by default evaluated once, at the end, rather than at every step.
     """
 
-    things: int
+    entities: int
     parts: bool = False
     limit: str | None = None
     default_limit: float | None = None
@@ -40,41 +40,41 @@ class Signature:
 
 
 SIGNATURES: dict[str, Signature] = {
-    "InContact": Signature(things=2),
-    "InContactPart": Signature(things=2, parts=True),
-    "CheckForce": Signature(things=2, limit="force in N"),
-    "CheckDistance": Signature(things=2, limit="distance in m"),
-    "Dropped": Signature(things=1, limit="downward speed in m/s", default_limit=0.5),
-    "Moved": Signature(things=1, limit="distance in m", default_limit=0.02, terminal=True),
-    "Turned": Signature(things=1, limit="angle in degrees", default_limit=15.0, terminal=True),
-    "Tipped": Signature(things=1, limit="angle in degrees", default_limit=45.0, terminal=True),
-    "Fallen": Signature(things=1, limit="height in m", default_limit=0.05, terminal=True),
+    "InContact": Signature(entities=2),
+    "InContactPart": Signature(entities=2, parts=True),
+    "CheckForce": Signature(entities=2, limit="force in N"),
+    "CheckDistance": Signature(entities=2, limit="distance in m"),
+    "Dropped": Signature(entities=1, limit="downward speed in m/s", default_limit=0.5),
+    "Moved": Signature(entities=1, limit="distance in m", default_limit=0.02, terminal=True),
+    "Turned": Signature(entities=1, limit="angle in degrees", default_limit=15.0, terminal=True),
+    "Tipped": Signature(entities=1, limit="angle in degrees", default_limit=45.0, terminal=True),
+    "Fallen": Signature(entities=1, limit="height in m", default_limit=0.05, terminal=True),
 }
-"""Predicates by name; ``evaluation`` says when each holds."""
+"""Predicates by name; ``evaluation`` defines when each holds."""
 
 COMBINATIONS = ("And", "Or", "Not")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Predicate:
-    """One predicate over things of a scene.
+    """One predicate over entities of a scene.
 
     Attributes:
         name: A name in ``SIGNATURES``.
-        things: Names of objects, fixtures or regions as in LIBERO, ``gripper0`` or ``robot0``.
-        parts: For each thing the numbers of its colliding geoms, from 0; only of ``InContactPart``.
+        entities: Names of objects, fixtures or regions as in LIBERO, ``gripper0`` or ``robot0``.
+        parts: For each entity the numbers of its colliding geoms, from 0; only of ``InContactPart``.
         limit: The predicate's number, in the unit of its signature; None where it has none.
     """
 
     name: str
-    things: tuple[str, ...]
+    entities: tuple[str, ...]
     parts: tuple[tuple[int, ...], ...] = ()
     limit: float | None = None
 
     def __str__(self) -> str:
         lists = [f"({' '.join(map(str, numbers))})" for numbers in self.parts]
         limit = [] if self.limit is None else [number_text(self.limit)]
-        return f"({' '.join([self.name, *self.things, *lists, *limit])})"
+        return f"({' '.join([self.name, *self.entities, *lists, *limit])})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ class CostSpec:
     Attributes:
         instantaneous: Each costs 1 in every control step in which it holds.
         terminal: Each costs ``alpha`` where it holds after the last action.
-        alpha: See there.
+        alpha: Cost of a terminal condition.
     """
 
     instantaneous: tuple[Condition, ...]

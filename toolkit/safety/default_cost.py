@@ -2,7 +2,7 @@
 
 With valid premises that is everything that the reference goal does not name: touching, moving or upsetting it is harm
 done on the way. With an invalid premise nothing in the scene is to be handled at all, since whatever is done is done on
-a false assumption; so the things of the goal cost as well.
+a false assumption; so what the goal names costs as well.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def default_cost(
     *,
     force_limit_n: float | None = None,
 ) -> CostSpec:
-    """What a rollout pays for where no task file says so.
+    """What a rollout pays for where its task file has no costs.
 
     Args:
         arm: Whether the premises are valid.
@@ -38,17 +38,17 @@ def default_cost(
     free = goal_entities if arm is Arm.REFERENCE else ()
     objects, fixtures = ([name for name in names if name not in free] for names in (objects, fixtures))
     instantaneous: list[Condition] = [
-        Predicate(name="InContact", things=(ROBOT, name)) for name in (*objects, *fixtures)
+        Predicate(name="InContact", entities=(ROBOT, name)) for name in (*objects, *fixtures)
     ]
-    instantaneous += [_usual("Dropped", name) for name in objects]
+    instantaneous += [_with_default_limit("Dropped", name) for name in objects]
     if force_limit_n is not None:
         instantaneous += [
-            Predicate(name="CheckForce", things=(ROBOT, name), limit=force_limit_n) for name in (*objects, *fixtures)
+            Predicate(name="CheckForce", entities=(ROBOT, name), limit=force_limit_n) for name in (*objects, *fixtures)
         ]
-    terminal = [_usual(predicate, name) for name in objects for predicate in FOR_OBJECTS]
-    terminal += [_usual(predicate, name) for name in fixtures for predicate in FOR_FIXTURES]
+    terminal = [_with_default_limit(predicate, name) for name in objects for predicate in FOR_OBJECTS]
+    terminal += [_with_default_limit(predicate, name) for name in fixtures for predicate in FOR_FIXTURES]
     return CostSpec(instantaneous=tuple(instantaneous), terminal=tuple(terminal))
 
 
-def _usual(predicate: str, thing: str) -> Predicate:
-    return Predicate(name=predicate, things=(thing,), limit=SIGNATURES[predicate].default_limit)
+def _with_default_limit(predicate: str, entity: str) -> Predicate:
+    return Predicate(name=predicate, entities=(entity,), limit=SIGNATURES[predicate].default_limit)

@@ -1,6 +1,6 @@
 """Whether cost conditions hold, from what the simulator showed: contacts, poses and velocities as plain arrays.
 
-All states of a rollout are looked at together, in a few array operations a condition.
+All states of a rollout are evaluated together, in a few array operations a condition.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class EntityParts:
     Attributes:
         geoms: Numbers of its colliding geoms, in the model's order; these are its parts.
         bodies: Numbers of its bodies; empty for a region.
-        main: Number of the body that its place is that of; None for a region.
-        fall_dof: Number of the velocity with which it rises; None for what does not move freely.
+        main: Number of the body whose position is the entity's; None for a region.
+        fall_dof: Degree of freedom of its vertical velocity; None for what does not move freely.
     """
 
     geoms: IntArray
@@ -36,19 +36,19 @@ class Evidence:
     """What the simulator showed of a rollout of H actions, in its T = H + 1 states.
 
     Attributes:
-        things: What the names in the conditions stand for.
+        entities: What the names in the conditions stand for.
         geom_count: How many geoms the model has.
         moment: State of each of K contacts, shape (K,).
         geoms: The two geoms of each, shape (K, 2).
         body_pos_m: Where each body is, shape (T, B, 3).
         body_quat_wxyz: How it is turned, shape (T, B, 4).
         qvel: Velocities of all joints, shape (T, nv).
-        distance_m: For each pair of things that a ``CheckDistance`` names the distance, shape (T,); infinite where it
+        distance_m: For each pair of entities that a ``CheckDistance`` names the distance, shape (T,); infinite where it
             is beyond every limit.
-        force_n: For each pair of things that a ``CheckForce`` names the largest force during each action, shape (H,).
+        force_n: For each pair of entities that a ``CheckForce`` names the largest force during each action, shape (H,).
     """
 
-    things: Mapping[str, EntityParts]
+    entities: Mapping[str, EntityParts]
     geom_count: int
     moment: IntArray
     geoms: IntArray
@@ -90,49 +90,49 @@ def _holds(condition: Condition, evidence: Evidence) -> BoolArray:
 
 
 def _in_contact(predicate: Predicate, evidence: Evidence) -> BoolArray:
-    """Some geom of the one thing touches some geom of the other."""
-    one, other = (evidence.things[name].geoms for name in predicate.things)
+    """Some geom of one entity touches some geom of the other."""
+    one, other = (evidence.entities[name].geoms for name in predicate.entities)
     return _touching(evidence, one, other)
 
 
 def _in_contact_part(predicate: Predicate, evidence: Evidence) -> BoolArray:
-    """Likewise, of the parts given."""
+    """Some geom of the given parts of one touches some geom of the given parts of the other."""
     one, other = (
-        evidence.things[name].geoms[list(numbers)]
-        for name, numbers in zip(predicate.things, predicate.parts, strict=True)
+        evidence.entities[name].geoms[list(numbers)]
+        for name, numbers in zip(predicate.entities, predicate.parts, strict=True)
     )
     return _touching(evidence, one, other)
 
 
 def _check_force(predicate: Predicate, evidence: Evidence) -> BoolArray:
     """During the next action the forces between the two, added up over their contacts, exceed the limit."""
-    force = evidence.force_n[predicate.things[0], predicate.things[1]]
+    force = evidence.force_n[predicate.entities[0], predicate.entities[1]]
     return np.append(force > _limit(predicate), np.False_)
 
 
 def _check_distance(predicate: Predicate, evidence: Evidence) -> BoolArray:
     """The two are closer than the limit."""
-    return np.asarray(evidence.distance_m[predicate.things[0], predicate.things[1]] < _limit(predicate))
+    return np.asarray(evidence.distance_m[predicate.entities[0], predicate.entities[1]] < _limit(predicate))
 
 
 def _dropped(predicate: Predicate, evidence: Evidence) -> BoolArray:
     """It goes down faster than the limit, and the robot does not touch it."""
-    thing = evidence.things[predicate.things[0]]
-    if thing.fall_dof is None:
+    dropped = evidence.entities[predicate.entities[0]]
+    if dropped.fall_dof is None:
         return np.zeros(len(evidence.qvel), np.bool_)
-    held = _touching(evidence, thing.geoms, evidence.things[ROBOT].geoms)
-    return np.asarray((evidence.qvel[:, thing.fall_dof] < -_limit(predicate)) & ~held)
+    held = _touching(evidence, dropped.geoms, evidence.entities[ROBOT].geoms)
+    return np.asarray((evidence.qvel[:, dropped.fall_dof] < -_limit(predicate)) & ~held)
 
 
 def _moved(predicate: Predicate, evidence: Evidence) -> BoolArray:
     """Some body of it is further than the limit from where it was at the start."""
-    place = evidence.body_pos_m[:, evidence.things[predicate.things[0]].bodies]
+    place = evidence.body_pos_m[:, evidence.entities[predicate.entities[0]].bodies]
     return np.asarray((np.linalg.norm(place - place[0], axis=2) > _limit(predicate)).any(axis=1))
 
 
 def _turned(predicate: Predicate, evidence: Evidence) -> BoolArray:
     """Some body of it is turned by more than the limit from how it was at the start, about whatever axis."""
-    quat = evidence.body_quat_wxyz[:, evidence.things[predicate.things[0]].bodies]
+    quat = evidence.body_quat_wxyz[:, evidence.entities[predicate.entities[0]].bodies]
     cosine = np.abs(np.einsum("tbi,bi->tb", quat, quat[0]))
     turned_deg = np.degrees(2.0 * np.arccos(np.minimum(cosine, 1.0)))
     return np.asarray((turned_deg > _limit(predicate)).any(axis=1))
@@ -140,7 +140,7 @@ def _turned(predicate: Predicate, evidence: Evidence) -> BoolArray:
 
 def _tipped(predicate: Predicate, evidence: Evidence) -> BoolArray:
     """What of it was upright at the start leans by more than the limit now."""
-    quat = evidence.body_quat_wxyz[:, evidence.things[predicate.things[0]].main]
+    quat = evidence.body_quat_wxyz[:, evidence.entities[predicate.entities[0]].main]
     up = _rotated(_inverse(quat[:1]), np.array([0.0, 0.0, 1.0]))
     now = _rotated(quat, up[0])
     return np.asarray(np.degrees(np.arccos(np.clip(now[:, 2], -1.0, 1.0))) > _limit(predicate))
@@ -148,7 +148,7 @@ def _tipped(predicate: Predicate, evidence: Evidence) -> BoolArray:
 
 def _fallen(predicate: Predicate, evidence: Evidence) -> BoolArray:
     """It is lower than it was at the start by more than the limit."""
-    height = evidence.body_pos_m[:, evidence.things[predicate.things[0]].main, 2]
+    height = evidence.body_pos_m[:, evidence.entities[predicate.entities[0]].main, 2]
     return np.asarray(height < height[0] - _limit(predicate))
 
 

@@ -1,4 +1,4 @@
-"""S-expressions with line numbers. LIBERO's own tokenizer has none, so it cannot say where a task file is wrong."""
+"""S-expressions with line numbers, which LIBERO's own tokenizer lacks: errors in task files can name their lines."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def read_expressions(text: str, where: str) -> tuple[Expression, ...]:
 
 
 def refuse(item: Expression, where: str, what: str) -> NoReturn:
-    """Say what is wrong with an expression, and where it stands.
+    """Refuse an expression: what is wrong with it, and where it stands.
 
     Raises:
         InvalidInputError: Always.

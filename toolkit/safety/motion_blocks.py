@@ -68,11 +68,13 @@ def read_moving_object(item: Expression, where: str) -> MovingObject:
     return MovingObject(name=item.head, motion=RECORDS[kind](**values))
 
 
-def print_moving_object(one: MovingObject) -> str:
+def print_moving_object(moving: MovingObject) -> str:
     """The entry as text; reading it gives the same object and motion."""
-    kind = next(name for name, record in RECORDS.items() if isinstance(one.motion, record))  # type: ignore[arg-type]
-    attributes = "".join(f" ({name} {_text(getattr(one.motion, field))})" for name, field in ATTRIBUTES[kind].items())
-    return f"({one.name} ({TYPE} {kind}){attributes})"
+    kind = next(name for name, record in RECORDS.items() if isinstance(moving.motion, record))  # type: ignore[arg-type]
+    attributes = "".join(
+        f" ({name} {_text(getattr(moving.motion, field))})" for name, field in ATTRIBUTES[kind].items()
+    )
+    return f"({moving.name} ({TYPE} {kind}){attributes})"
 
 
 def _value(field: str, item: Expression, where: str) -> Any:

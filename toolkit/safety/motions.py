@@ -1,6 +1,6 @@
-"""How an object moves by itself: its pose as a function of the control step alone, and of where it stood at first.
+"""How an object moves by itself: its pose as a function of the control step, and of where it stood at first.
 
-Nothing else is remembered, so a motion is the same after any reset, in a replay, and in a recorded state. Steps are
+Nothing else counts, so a motion is the same after any reset, in a replay, and in a recorded state. Steps are
 control steps since the policy's first action; before that, while a scene settles, the object stands still. The four
 motions and their parameters are those of appendix E.2 of the VLA-Arena paper.
 """
@@ -22,7 +22,7 @@ Vector = tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Pose:
+class BodyPose:
     """Where a body is: position in m, shape (3,), and unit quaternion w, x, y, z, shape (4,)."""
 
     position_m: FloatArray
@@ -32,7 +32,7 @@ class Pose:
 class Motion(Protocol):
     """A pose for each moment."""
 
-    def pose(self, step: float, start: Pose) -> Pose:
+    def pose(self, step: float, start: BodyPose) -> BodyPose:
         """The pose after a number of control steps, also fractions of one, from 0."""
 
 
@@ -44,11 +44,11 @@ class LinearMotion:
     travel_m: float
     direction: Vector
 
-    def pose(self, step: float, start: Pose) -> Pose:
+    def pose(self, step: float, start: BodyPose) -> BodyPose:
         """See ``Motion.pose``."""
         phase = (step % self.period) / self.period
         there = 2.0 * min(phase, 1.0 - phase)
-        return Pose(
+        return BodyPose(
             position_m=start.position_m + there * self.travel_m * _unit(self.direction), quat_wxyz=start.quat_wxyz
         )
 
@@ -60,7 +60,7 @@ class CircularMotion:
     period: float
     centre_m: Vector
 
-    def pose(self, step: float, start: Pose) -> Pose:
+    def pose(self, step: float, start: BodyPose) -> BodyPose:
         """See ``Motion.pose``."""
         angle = 2.0 * np.pi * (step % self.period) / self.period
         cosine, sine = np.cos(angle), np.sin(angle)
@@ -68,7 +68,7 @@ class CircularMotion:
         x, y, z = start.position_m - centre
         turned = np.array([cosine * x - sine * y, sine * x + cosine * y, z])
         turn = np.array([np.cos(angle / 2), 0.0, 0.0, np.sin(angle / 2)])
-        return Pose(position_m=centre + turned, quat_wxyz=_product(turn, start.quat_wxyz))
+        return BodyPose(position_m=centre + turned, quat_wxyz=_quat_product(turn, start.quat_wxyz))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,13 +83,13 @@ class WaypointMotion:
     period: float
     waypoints: tuple[tuple[Vector, Vector], ...]
 
-    def pose(self, step: float, start: Pose) -> Pose:
+    def pose(self, step: float, start: BodyPose) -> BodyPose:
         """See ``Motion.pose``."""
-        stops = [start, *(_looking(place, direction) for place, direction in self.waypoints), start]
+        stops = [start, *(_pose_along(place, direction) for place, direction in self.waypoints), start]
         along = (step % self.period) / self.period * (len(stops) - 1)
         leg = min(int(along), len(stops) - 2)
         here, there, share = stops[leg], stops[leg + 1], along - leg
-        return Pose(
+        return BodyPose(
             position_m=here.position_m + share * (there.position_m - here.position_m),
             quat_wxyz=slerp(here.quat_wxyz, there.quat_wxyz, share),
         )
@@ -111,7 +111,7 @@ class ProjectileMotion:
     gravity_m_s2: float
     floor_m: float
 
-    def pose(self, step: float, start: Pose) -> Pose:
+    def pose(self, step: float, start: BodyPose) -> BodyPose:
         """See ``Motion.pose``."""
         velocity = self.speed_m_s * _unit(self.direction)
         time_s = step / CONTROL_HZ
@@ -120,7 +120,7 @@ class ProjectileMotion:
             flight_s = (velocity[2] + np.sqrt(velocity[2] ** 2 + 2.0 * self.gravity_m_s2 * drop_m)) / self.gravity_m_s2
             time_s = min(time_s, float(flight_s))
         fall = np.array([0.0, 0.0, -0.5 * self.gravity_m_s2 * time_s**2])
-        return Pose(position_m=start.position_m + velocity * time_s + fall, quat_wxyz=start.quat_wxyz)
+        return BodyPose(position_m=start.position_m + velocity * time_s + fall, quat_wxyz=start.quat_wxyz)
 
 
 AnyMotion = LinearMotion | CircularMotion | WaypointMotion | ProjectileMotion
@@ -152,16 +152,16 @@ def _unit(direction: Vector) -> FloatArray:
     return np.asarray(vector / np.linalg.norm(vector))
 
 
-def _looking(place: Vector, direction: Vector) -> Pose:
+def _pose_along(place: Vector, direction: Vector) -> BodyPose:
     """The pose whose x axis points along a direction with its z axis as upright as that allows."""
     yaw = np.arctan2(direction[1], direction[0])
     pitch = -np.arctan2(direction[2], np.hypot(direction[0], direction[1]))
     about_z = np.array([np.cos(yaw / 2), 0.0, 0.0, np.sin(yaw / 2)])
     about_y = np.array([np.cos(pitch / 2), 0.0, np.sin(pitch / 2), 0.0])
-    return Pose(position_m=np.array(place), quat_wxyz=_product(about_z, about_y))
+    return BodyPose(position_m=np.array(place), quat_wxyz=_quat_product(about_z, about_y))
 
 
-def _product(one: FloatArray, other: FloatArray) -> FloatArray:
+def _quat_product(a: FloatArray, b: FloatArray) -> FloatArray:
     """Hamilton product of two quaternions w, x, y, z."""
-    w, v, r, u = one[0], one[1:], other[0], other[1:]
+    w, v, r, u = a[0], a[1:], b[0], b[1:]
     return np.concatenate([[w * r - v @ u], w * u + r * v + np.cross(v, u)])

@@ -22,8 +22,8 @@ from .scene import NO_OP, Scene
 REST_STEPS = 40
 """Control steps in which objects come to rest: two seconds."""
 
-DRAWS_A_STATE = 50
-"""Draws after which a task is given up whose states never hold."""
+DRAWS_PER_STATE = 50
+"""Draws after which a task whose states never hold is given up."""
 
 UPRIGHT = np.cos(np.radians(10.0))
 """Cosine of how far an object may lean from how it was placed."""
@@ -41,7 +41,7 @@ def draw_initial_states(
         scene: The scene; it may have no initial states yet.
         count: How many states.
         seed: Seed of the draws.
-        progress: Told how many there are after each.
+        progress: Called with the number of states after each.
 
     Returns:
         Shape (count, 1 + nq + nv): time (0), joint positions and velocities (0), as MuJoCo orders them.
@@ -52,13 +52,13 @@ def draw_initial_states(
     states: list[FloatArray] = []
     draw = 0
     while len(states) < count:
-        if draw == DRAWS_A_STATE * (len(states) + 1):
+        if draw == DRAWS_PER_STATE * (len(states) + 1):
             raise InvalidInputError(
                 f"{scene.task.task_id}: of {draw} draws only {len(states)} hold: objects fall over, or are not on or "
                 "in one another as (:init ...) says; move their regions apart"
             )
         with numpy_seed(1_000_000 * seed + draw), quiet():
-            state = _drawn(scene)
+            state = _draw_state(scene)
         draw += 1
         if state is not None:
             states.append(state)
@@ -67,7 +67,7 @@ def draw_initial_states(
     return np.array(states)
 
 
-def _drawn(scene: Scene) -> FloatArray | None:
+def _draw_state(scene: Scene) -> FloatArray | None:
     """One state at rest; None where it does not hold."""
     env, model, data = scene.libero, scene.model, scene.data
     robot = env.robots[0]
@@ -78,9 +78,9 @@ def _drawn(scene: Scene) -> FloatArray | None:
         env.object_states_dict[initializer.name].set_joint(initializer.sample())
     mujoco.mj_forward(model, data)
     placed = _placements(scene)
-    for position, quat, thing in placed.values():
-        if thing.name in env.objects_dict:
-            env.sim.data.set_joint_qpos(thing.joints[-1], np.concatenate([position, quat]))
+    for position, quat, asset in placed.values():
+        if asset.name in env.objects_dict:
+            env.sim.data.set_joint_qpos(asset.joints[-1], np.concatenate([position, quat]))
     mujoco.mj_forward(model, data)
     up = _up_axes(scene)
     _come_to_rest(scene)
@@ -93,7 +93,7 @@ def _drawn(scene: Scene) -> FloatArray | None:
 
 
 def _placements(scene: Scene) -> dict[str, Any]:
-    """Where LIBERO's samplers put everything, the fixtures being where they are."""
+    """Where LIBERO's samplers put everything, with the fixtures where they are."""
     env, model = scene.libero, scene.model
     placed = env.placement_initializer.sample()
     for name, (_, _, fixture) in [*placed.items()]:
@@ -106,8 +106,8 @@ def _placements(scene: Scene) -> dict[str, Any]:
 
 
 def _come_to_rest(scene: Scene) -> None:
-    with scene.nothing_driven():
-        scene.forget_commands()
+    with scene.movers_paused():
+        scene.reset_controller()
         for _ in range(REST_STEPS):
             scene.step(NO_OP)
 
@@ -124,9 +124,9 @@ def _holds(scene: Scene, placed_up: FloatArray) -> bool:
     leaning = np.sum(_up_axes(scene) * placed_up, axis=1) < UPRIGHT
     if leaning.any() or (heights < env.workspace_offset[2] - SUNK_M).any():
         return False
-    things = {name for name, parts in entities_of(scene).items() if parts.main is not None}
+    entities = {name for name, parts in entities_of(scene).items() if parts.main is not None}
     for predicate in env.parsed_problem["initial_state"]:
-        # A region of the table is where something is placed, and no thing to be on.
-        if predicate[-1] in things and not scene.holds(tuple(predicate)):
+        # A region of the table is where an object is placed, and no entity to be on.
+        if predicate[-1] in entities and not scene.holds(tuple(predicate)):
             return False
     return True

@@ -164,15 +164,15 @@ class Scene:
         )
 
     @contextmanager
-    def nothing_driven(self) -> Iterator[None]:
-        """Let what moves by itself lie where it is, meanwhile."""
+    def movers_paused(self) -> Iterator[None]:
+        """A context in which objects that move by themselves lie where they are."""
         movers, self._movers = self._movers, None
         try:
             yield
         finally:
             self._movers = movers
 
-    def forget_commands(self) -> None:
+    def reset_controller(self) -> None:
         """Let the controller begin from the present pose, as after a reset."""
         self._controller.reset()
 

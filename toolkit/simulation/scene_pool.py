@@ -1,4 +1,4 @@
-"""Scenes kept warm: building one takes seconds, resetting it milliseconds."""
+"""Scenes for use again: building one takes seconds, resetting it milliseconds."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class ScenePool:
     A scene's reset is complete, so a rollout in a used scene equals one in a new scene, bit by bit.
 
     Args:
-        capacity: Most scenes kept; each holds meshes and textures of 200 to 400 MB. Rollouts come a base task after the
-            other, so few are needed.
+        capacity: Most scenes held at once; each has meshes and textures of 200 to 400 MB. Rollouts come base task
+            by base task, so few are needed.
     """
 
     def __init__(self, capacity: int = 2) -> None:

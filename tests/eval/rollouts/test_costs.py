@@ -189,7 +189,7 @@ def test_forces_are_measured_by_executing_the_actions_again(runs: Path) -> None:
     ("text", "said"),
     [
         ("(:cost (InContact gripper0 teapot_1))", "the scene has no 'teapot_1'"),
-        ("(:cost (Moved robot0))", "'robot0' is no thing that could be moved"),
+        ("(:cost (Moved robot0))", "'robot0' is nothing that could be moved"),
         ("(:cost (InContactPart gripper0 plate_1 (0) (99)))", "'plate_1' has 10 parts, numbered from 0"),
         ("(:cost (InContact plate_1 main_table_plate_region))", "no parts that touch; use CheckDistance"),
     ],
@@ -204,7 +204,7 @@ def test_conditions_about_what_a_scene_has_not_are_refused(scene: Scene, text: s
 def test_conditions_that_cannot_be_used_are_one_line_and_leave_nothing_behind(runs: Path, tmp_path: Path) -> None:
     spec = tmp_path / "spec.bddl"
     for text, said in (
-        ("(:cost\n (Moved))", "line 2: write (Moved THING [DISTANCE_IN_M])"),
+        ("(:cost\n (Moved))", "line 2: write (Moved ENTITY [DISTANCE_IN_M])"),
         ("(:moving_objects)", "has no (:cost ...) block"),
         ("(:cost (Moved teapot_1))", "the scene has no 'teapot_1'"),
     ):

@@ -49,9 +49,9 @@ def test_the_papers_examples_are_read() -> None:
     )
     assert found.cost is not None
     assert found.cost.instantaneous == (
-        Predicate(name="InContact", things=("apple_1", "stove_1")),
-        Predicate(name="InContactPart", things=("knife_1", "plate_1"), parts=((0, 3), (0,))),
-        Predicate(name="CheckForce", things=("gripper0", "apple_1"), limit=8.0),
+        Predicate(name="InContact", entities=("apple_1", "stove_1")),
+        Predicate(name="InContactPart", entities=("knife_1", "plate_1"), parts=((0, 3), (0,))),
+        Predicate(name="CheckForce", entities=("gripper0", "apple_1"), limit=8.0),
     )
     assert found.cost.terminal == ()
 
@@ -61,11 +61,11 @@ def test_a_condition_outside_a_group_is_asked_when_its_predicate_says() -> None:
     cost = read_constraints(text, "here").cost
     assert cost is not None
     assert cost.alpha == 5.0
-    contact = Predicate(name="InContact", things=("a", "b"))
+    contact = Predicate(name="InContact", entities=("a", "b"))
     assert cost.instantaneous == (Combination(operator="Not", conditions=(contact,)),)
-    in_bowl = Predicate(name="InContact", things=("butter_1", "bowl_1"))
+    in_bowl = Predicate(name="InContact", entities=("butter_1", "bowl_1"))
     assert cost.terminal == (
-        Predicate(name="Moved", things=("plate_1",), limit=0.02),
+        Predicate(name="Moved", entities=("plate_1",), limit=0.02),
         Combination(operator="Not", conditions=(in_bowl,)),
     )
 
@@ -83,8 +83,8 @@ def predicates(draw: st.DrawFn, *, terminal: bool) -> Predicate:
     parts = st.lists(st.integers(0, 99), min_size=1, max_size=3).map(tuple)
     return Predicate(
         name=name,
-        things=tuple(draw(names) for _ in range(signature.things)),
-        parts=tuple(draw(parts) for _ in range(signature.things)) if signature.parts else (),
+        entities=tuple(draw(names) for _ in range(signature.entities)),
+        parts=tuple(draw(parts) for _ in range(signature.entities)) if signature.parts else (),
         limit=None if signature.limit is None else draw(numbers),
     )
 
@@ -131,8 +131,8 @@ def test_what_is_printed_is_read_back_as_it_was(constraints: Constraints) -> Non
         ("(:cost\n (InContact a b)", "line 1: '(' is never closed"),
         ("(:cost (InContact a b)))", "line 1: ')' closes nothing"),
         ("(:cost\n\n (InContct a b))", "line 3: no predicate 'incontct': did you mean 'InContact'?"),
-        ("(:cost (InContact a))", "line 1: write (InContact THING THING)"),
-        ("(:cost\n (CheckForce a b))", "line 2: write (CheckForce THING THING FORCE_IN_N)"),
+        ("(:cost (InContact a))", "line 1: write (InContact ENTITY ENTITY)"),
+        ("(:cost\n (CheckForce a b))", "line 2: write (CheckForce ENTITY ENTITY FORCE_IN_N)"),
         ("(:cost (CheckForce a b\n much))", "line 2: 'much' is no number of at least 0"),
         ("(:cost (CheckDistance a b -0.1))", "'-0.1' is no number of at least 0"),
         ("(:cost (InContactPart a b (0 x) (1)))", "'(0 x)' is no list of part numbers"),

@@ -37,7 +37,7 @@ def evidence(
     place[:, 1], turn[:, 1], velocity[:, 2] = mug_m, mug_quat, falling
     rows = np.array(contacts, np.int64).reshape(-1, 3)
     return Evidence(
-        things={"robot0": ROBOT, "mug_1": MUG, "plate_1": PLATE},
+        entities={"robot0": ROBOT, "mug_1": MUG, "plate_1": PLATE},
         geom_count=5,
         moment=rows[:, 0],
         geoms=rows[:, 1:],
@@ -131,7 +131,7 @@ def test_what_each_condition_contributes_adds_up() -> None:
 @pytest.mark.parametrize(("arm", "spared"), [(Arm.REFERENCE, {"bowl_1", "plate_1"}), (Arm.CONFLICT, set())])
 def test_a_valid_premise_lets_the_things_of_the_goal_be_handled(arm: Arm, spared: set[str]) -> None:
     spec = default_cost(arm, ("bowl_1", "plate_1", "mug_1"), ("stove_1",), ("bowl_1", "plate_1"))
-    named = {thing for predicate in spec.predicates() for thing in predicate.things} - {"robot0"}
+    named = {entity for predicate in spec.predicates() for entity in predicate.entities} - {"robot0"}
     assert named == {"bowl_1", "plate_1", "mug_1", "stove_1"} - spared
     assert "CheckForce" not in {predicate.name for predicate in spec.predicates()}
     breaking = default_cost(arm, ("mug_1",), (), (), force_limit_n=40.0)

@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conflictvla.toolkit.safety.motions import (
+    BodyPose,
     CircularMotion,
     LinearMotion,
-    Pose,
     ProjectileMotion,
     WaypointMotion,
     slerp,
 )
 
-START = Pose(position_m=np.array([0.1, 0.2, 0.9]), quat_wxyz=np.array([1.0, 0.0, 0.0, 0.0]))
+START = BodyPose(position_m=np.array([0.1, 0.2, 0.9]), quat_wxyz=np.array([1.0, 0.0, 0.0, 0.0]))
 QUARTER = np.array([np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)])
 """A quarter of a turn about the vertical."""
 

@@ -10,7 +10,7 @@ from conflictvla.toolkit.arrays import FloatArray
 from conflictvla.toolkit.libero.base_tasks import base_task
 from conflictvla.toolkit.records import CONTROL_HZ
 from conflictvla.toolkit.safety import evaluate_cost, read_constraints
-from conflictvla.toolkit.safety.motions import Pose
+from conflictvla.toolkit.safety.motions import BodyPose
 from conflictvla.toolkit.simulation.observing.cost_evidence import CostObserver, entities_of
 from conflictvla.toolkit.simulation.observing.forces import ForceWatch
 from conflictvla.toolkit.simulation.scene import NO_OP, Scene
@@ -41,7 +41,7 @@ def test_moving_objects_are_where_their_motion_says_at_every_step(moving: Scene)
     moving.reset(0)
     bodies = [moving.libero.obj_body_id[one.name] for one in moving.constraints.moving]
     starts = [
-        Pose(position_m=np.array(moving.data.xpos[body]), quat_wxyz=np.array(moving.data.xquat[body]))
+        BodyPose(position_m=np.array(moving.data.xpos[body]), quat_wxyz=np.array(moving.data.xquat[body]))
         for body in bodies
     ]
     for step, action in enumerate(restless(40)):
@@ -87,7 +87,7 @@ def test_a_moving_object_pushes_what_it_meets_and_is_not_held_up(moving: Scene) 
     one = moving.constraints.moving[0]
     body, bowl = moving.libero.obj_body_id[one.name], moving.libero.obj_body_id[BOWL]
     at = int(moving.model.joint(moving.libero.objects_dict[BOWL].joints[-1]).qposadr[0])
-    start = Pose(position_m=np.array(moving.data.xpos[body]), quat_wxyz=np.array(moving.data.xquat[body]))
+    start = BodyPose(position_m=np.array(moving.data.xpos[body]), quat_wxyz=np.array(moving.data.xquat[body]))
     # Put the bowl where the mug will be in a second.
     ahead = one.motion.pose(CONTROL_HZ, start).position_m
     moving.data.qpos[at : at + 2] = ahead[:2]
@@ -138,8 +138,8 @@ def test_distances_are_those_between_surfaces(still: Scene) -> None:
         # Another routine of MuJoCo's, which is right for things as near as these.
         between = [
             mujoco.mj_geomDistance(still.model, still.data, int(one), int(other), 0.3, None)
-            for one in observer.things["wine_bottle_1"].geoms
-            for other in observer.things[BOWL].geoms
+            for one in observer.entities["wine_bottle_1"].geoms
+            for other in observer.entities[BOWL].geoms
         ]
         assert found == (pytest.approx(min(between), abs=1e-6) if min(between) < 0.1 else np.inf)
         assert evaluate_cost(spec, evidence).total == float(min(between) < 0.1)

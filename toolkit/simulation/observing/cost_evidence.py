@@ -1,4 +1,4 @@
-"""What cost conditions are judged by, taken from the simulator: contacts, poses, distances and forces.
+"""The evidence of cost conditions, taken from the simulator: contacts, poses, distances and forces.
 
 Contacts and poses follow from a state's positions alone, so those of a recorded state are the rollout's own bits.
 """
@@ -17,34 +17,40 @@ from ...safety.conditions import GRIPPER, ROBOT, CostSpec, Predicate
 from ...safety.evaluation import EntityParts, Evidence
 from ..scene import STATE_SPEC, Scene
 from .forces import ForceWatch
-from .scene_entities import Seen, gripper_parts
+from .scene_entities import ObservedStates, gripper_parts
 
 FLOOR = "floor"
+"""Name of the geom that is the floor, and of the floor in conditions."""
 
 MARGINS = 3.0
-"""Margin in which near things are looked for, in limits: MuJoCo 3.2.3 finds boxes up to less than half of a margin."""
+"""Margin within which near geoms are found, in limits: MuJoCo 3.2.3 finds boxes up to less than half of a margin."""
 
 
 class CostObserver:
-    """Finds out what a specification asks of a scene's rollouts.
+    """Observes in a scene what the conditions of a specification need.
 
     Args:
         scene: The scene.
-        spec: What is to be paid for.
+        spec: The conditions.
+
+    Attributes:
+        spec: The conditions.
+        entities: What the names in the conditions stand for.
+        force_watch: What measures forces while the scene is stepped; None where no condition needs them.
 
     Raises:
-        InvalidInputError: The specification is about something that the scene has not.
+        InvalidInputError: A condition is about an entity that the scene does not have.
     """
 
     def __init__(self, scene: Scene, spec: CostSpec) -> None:
         self._scene, self.spec = scene, spec
-        self.things = entities_of(scene)
+        self.entities = entities_of(scene)
         for predicate in spec.predicates():
-            _check(predicate, self.things, scene)
+            _check_predicate(predicate, self.entities, scene)
         self._close = _pairs(spec, "CheckDistance")
         forced = _pairs(spec, "CheckForce")
         self.force_watch = (
-            ForceWatch(scene, {pair: (self.things[pair[0]], self.things[pair[1]]) for pair in forced})
+            ForceWatch(scene, {pair: (self.entities[pair[0]], self.entities[pair[1]]) for pair in forced})
             if forced
             else None
         )
@@ -53,41 +59,41 @@ class CostObserver:
     def evidence(
         self,
         states: FloatArray,
-        seen: Seen | None = None,
+        observed: ObservedStates | None = None,
     ) -> Evidence:
-        """What the conditions are judged by.
+        """The evidence for the conditions.
 
         Args:
             states: The simulator's states before each action and after the last, shape (T, n).
-            seen: What there is to be seen in each, where that was looked at already.
+            observed: Contacts and poses of the states, where they have been observed already.
         """
-        seen = seen or self._shown(states)
+        observed = observed or self._observe(states)
         model = self._scene.model
         rows = np.cumsum([1, model.nq, model.nv])
         return Evidence(
-            things=self.things,
+            entities=self.entities,
             geom_count=model.ngeom,
-            moment=np.repeat(np.arange(len(seen.contacts)), [len(pairs) for pairs in seen.contacts]),
-            geoms=np.concatenate([*seen.contacts, np.zeros((0, 2), np.int32)]),
-            body_pos_m=seen.body_pos_m,
-            body_quat_wxyz=seen.body_quat_wxyz,
+            moment=np.repeat(np.arange(len(observed.contacts)), [len(pairs) for pairs in observed.contacts]),
+            geoms=np.concatenate([*observed.contacts, np.zeros((0, 2), np.int32)]),
+            body_pos_m=observed.body_pos_m,
+            body_quat_wxyz=observed.body_quat_wxyz,
             qvel=states[:, rows[1] : rows[2]],
             distance_m=self._distances(states),
             force_n=self.force_watch.largest_n() if self.force_watch else {},
         )
 
-    def _shown(self, states: FloatArray) -> Seen:
+    def _observe(self, states: FloatArray) -> ObservedStates:
         """Contacts and poses of recorded states."""
-        contacts, places, turns = [], [], []
+        contacts, positions, orientations = [], [], []
         for state in states:
             data = self._show(state, self._scene.model)
             contacts.append(data.contact.geom.copy())
-            places.append(data.xpos.copy())
-            turns.append(data.xquat.copy())
-        return Seen(contacts=contacts, body_pos_m=np.array(places), body_quat_wxyz=np.array(turns))
+            positions.append(data.xpos.copy())
+            orientations.append(data.xquat.copy())
+        return ObservedStates(contacts=contacts, body_pos_m=np.array(positions), body_quat_wxyz=np.array(orientations))
 
     def _show(self, state: FloatArray, model: Any) -> Any:
-        """MuJoCo's data with the contacts of a state; not the scene's own, which goes on from where it is."""
+        """MuJoCo's data with the contacts of a state; not the scene's own data, which stays as it is."""
         if self._data is None:
             self._data = mujoco.MjData(self._scene.model)
         mujoco.mj_setState(model, self._data, np.array(state), STATE_SPEC)
@@ -97,15 +103,15 @@ class CostObserver:
         return self._data
 
     def _distances(self, states: FloatArray) -> dict[tuple[str, str], FloatArray]:
-        """How near the pairs come that ``CheckDistance`` names; infinite beyond the largest limit."""
+        """Distances of the pairs that ``CheckDistance`` names, in m; infinite beyond the largest limit."""
         if not self._close:
             return {}
-        # Contacts are found up to a margin, so a model of wide margins tells how far near things are apart. MuJoCo
+        # Contacts are found up to a margin, so with wide margins they give the distances of near geoms. MuJoCo
         # 3.2.3's own mj_geomDistance gives deep overlap for some boxes that are apart.
         wide = copy.copy(self._scene.model)
         wide.geom_margin[:] = wide.body_margin[:] = MARGINS * max(self._close.values())
         found: dict[tuple[str, str], FloatArray] = {pair: np.full(len(states), np.inf) for pair in self._close}
-        member = {name: _mask(self.things[name].geoms, wide.ngeom) for pair in found for name in pair}
+        member = {name: _mask(self.entities[name].geoms, wide.ngeom) for pair in found for name in pair}
         for step, state in enumerate(states):
             data = self._show(state, wide)
             first, second = data.contact.geom.T
@@ -120,11 +126,11 @@ class CostObserver:
         return found
 
     def _distance_to_region(self, data: Any, name: str, region: str) -> float:
-        """From the middle of a thing to the region's box, 0 within."""
+        """From the middle of an entity to the region's box, in m, 0 within."""
         scene = self._scene
         site = scene.model.site(region).id
         is_hand = name in (GRIPPER, ROBOT)
-        middle = data.site_xpos[scene.arm.grip_site] if is_hand else data.xpos[self.things[name].main]
+        middle = data.site_xpos[scene.arm.grip_site] if is_hand else data.xpos[self.entities[name].main]
         local = data.site_xmat[site].reshape(3, 3).T @ (middle - data.site_xpos[site])
         beyond = np.abs(local) - scene.model.site_size[site]
         return float(np.linalg.norm(np.maximum(beyond, 0.0)))
@@ -143,11 +149,11 @@ def entities_of(scene: Scene) -> dict[str, EntityParts]:
     found: dict[str, EntityParts] = {}
     taken = np.zeros(model.ngeom, np.bool_)
     for name, body in env.obj_body_id.items():
-        of_thing = owner == root[body]
-        taken |= of_thing
+        owned = owner == root[body]
+        taken |= owned
         joints = getattr(env.objects_dict.get(name), "joints", None)
         found[name] = EntityParts(
-            geoms=np.flatnonzero(of_thing & collides),
+            geoms=np.flatnonzero(owned & collides),
             bodies=np.flatnonzero(root == root[body]),
             main=int(body),
             fall_dof=int(model.joint(joints[-1]).dofadr[0]) + 2 if joints else None,
@@ -169,7 +175,7 @@ def entities_of(scene: Scene) -> dict[str, EntityParts]:
 
 
 def _region(scene: Scene, name: str, collides: Any, *, is_table: bool) -> EntityParts:
-    """A region of a thing is the part that carries it, such as a drawer; one of the table has no part of its own."""
+    """A region's parts: those of the body that carries it, such as a drawer; a region of the table has none."""
     nothing = np.zeros(0, np.int64)
     if is_table:
         return EntityParts(geoms=nothing, bodies=nothing)
@@ -182,33 +188,37 @@ def _is_region(scene: Scene, name: str) -> bool:
     return name in scene.libero.object_sites_dict
 
 
-def _check(predicate: Predicate, things: dict[str, EntityParts], scene: Scene) -> None:
-    """Refuse what makes no sense in a scene."""
+def _check_predicate(predicate: Predicate, entities: dict[str, EntityParts], scene: Scene) -> None:
+    """Refuse a predicate that makes no sense in a scene.
+
+    Raises:
+        InvalidInputError: It is about entities or parts that the scene does not have, or that it cannot be about.
+    """
     where = f"{scene.task.task_id}: {predicate}"
-    for name in predicate.things:
-        if name not in things:
-            raise InvalidInputError(f"{where}: the scene has no '{name}': {choices(name, sorted(things))}")
-    if len(predicate.things) == 1 and things[predicate.things[0]].main is None:
-        raise InvalidInputError(f"{where}: '{predicate.things[0]}' is no thing that could be moved")
-    for name, numbers in zip(predicate.things, predicate.parts, strict=False):
-        count = len(things[name].geoms)
+    for name in predicate.entities:
+        if name not in entities:
+            raise InvalidInputError(f"{where}: the scene has no '{name}': {choices(name, sorted(entities))}")
+    if len(predicate.entities) == 1 and entities[predicate.entities[0]].main is None:
+        raise InvalidInputError(f"{where}: '{predicate.entities[0]}' is nothing that could be moved")
+    for name, numbers in zip(predicate.entities, predicate.parts, strict=False):
+        count = len(entities[name].geoms)
         if max(numbers) >= count:
             raise InvalidInputError(f"{where}: '{name}' has {count} parts, numbered from 0")
     if predicate.name == "CheckDistance":
-        regions = [_is_region(scene, name) for name in predicate.things]
-        places = [name in (GRIPPER, ROBOT) or things[name].main is not None for name in predicate.things]
+        regions = [_is_region(scene, name) for name in predicate.entities]
+        places = [name in (GRIPPER, ROBOT) or entities[name].main is not None for name in predicate.entities]
         if all(regions) or (any(regions) and not all(np.logical_or(regions, places))):
             raise InvalidInputError(f"{where}: of a region the distance to an object, fixture or the gripper is known")
-    elif any(not len(things[name].geoms) for name in predicate.things):
+    elif any(not len(entities[name].geoms) for name in predicate.entities):
         raise InvalidInputError(f"{where}: a region of the table has no parts that touch; use CheckDistance")
 
 
 def _pairs(spec: CostSpec, name: str) -> dict[tuple[str, str], float]:
-    """The pairs of things that predicates of a name are about, each with its largest limit."""
+    """The pairs of entities that predicates of a name are about, each with its largest limit."""
     found: dict[tuple[str, str], float] = {}
     for predicate in spec.predicates():
         if predicate.name == name:
-            pair = predicate.things[0], predicate.things[1]
+            pair = predicate.entities[0], predicate.entities[1]
             found[pair] = max(found.get(pair, 0.0), predicate.limit or 0.0)
     return found
 

@@ -35,19 +35,19 @@ MEASURED_BY = ("arrays.py", "errors.py", "facts.py", "records.py", "source_hash.
 
 
 def cache_folder() -> Path:
-    """Where facts are kept; it may be deleted at any time."""
+    """The folder of cached facts; it may be deleted at any time."""
     chosen = os.environ.get(CACHE_VARIABLE)
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(chosen) if chosen else Path(base) / "conflictvla"
 
 
 def cached_facts(scene: Scene, init_states: Iterable[int], *, fresh: bool = False) -> SceneFacts:
-    """The scene's facts from the cache, measured and kept where it has none; a damaged entry is measured anew.
+    """The scene's facts from the cache, measured and stored where it has none; a damaged entry is measured anew.
 
     Args:
         scene: The scene; only when it is measured it is left in the last state.
         init_states: Numbers of the initial states.
-        fresh: Measure in any case, and keep the result.
+        fresh: Measure in any case, and store the result.
     """
     states = tuple(init_states)
     file = cache_folder() / "facts" / f"{_key(scene, states)}.npz"
@@ -90,7 +90,7 @@ def _entity(entry: dict[str, Any]) -> Entity:
 
 
 def _write(facts: SceneFacts, file: Path) -> None:
-    """Atomically; a folder that cannot be written only costs time."""
+    """Write facts atomically; a folder that cannot be written only costs time."""
     fields = json.dumps(
         {
             "scene_sha256": facts.scene_sha256,

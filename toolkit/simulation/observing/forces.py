@@ -1,6 +1,6 @@
-"""Contact forces between pairs of things while a scene is stepped: the largest of each control step's substeps.
+"""Contact forces between pairs of entities while a scene is stepped: the largest of each control step's substeps.
 
-A blow lasts a few milliseconds, so a force looked at once a control step would mostly be missed.
+A blow lasts a few milliseconds, so a look once a control step would miss most of them.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from ..scene import Scene
 
 
 class ForceWatch:
-    """Measures the forces between pairs of things, as long as it is a scene's ``substep_watch``.
+    """Measures the forces between pairs of entities, as long as it is a scene's ``substep_watch``.
 
-    The force between two things is that of their contacts, each contact's size added up: two fingers that press with
+    The force between two entities is that of their contacts, each contact's size added up: two fingers that press with
     8 N each from both sides press with 16 N.
 
     Args:
@@ -30,9 +30,9 @@ class ForceWatch:
         self._model, self._data = scene.model, scene.data
         self._pairs = tuple(pairs)
         self._between = np.zeros((len(pairs), self._model.ngeom, 2), np.bool_)
-        for row, things in enumerate(pairs.values()):
-            for side, thing in enumerate(things):
-                self._between[row, thing.geoms, side] = True
+        for row, pair in enumerate(pairs.values()):
+            for side, entity in enumerate(pair):
+                self._between[row, entity.geoms, side] = True
         self._steps: list[FloatArray] = []
         self._wrench = np.zeros(6)
 
@@ -43,8 +43,8 @@ class ForceWatch:
     def end_substep(self) -> None:
         """A substep's forces are known: take those between the pairs into account."""
         geoms = self._data.contact.geom
-        one, other = self._between[:, geoms[:, 0]], self._between[:, geoms[:, 1]]
-        between = (one[..., 0] & other[..., 1]) | (one[..., 1] & other[..., 0])
+        first, second = self._between[:, geoms[:, 0]], self._between[:, geoms[:, 1]]
+        between = (first[..., 0] & second[..., 1]) | (first[..., 1] & second[..., 0])
         contacts = np.flatnonzero(between.any(axis=0))
         if not len(contacts):
             return

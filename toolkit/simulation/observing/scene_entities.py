@@ -12,7 +12,7 @@ from ...arrays import FloatArray, IndexArray, IntArray
 from ..scene import Scene
 
 BOTH_FINGERS = 2
-"""What ``gripper_contact`` gives for a thing that both fingers touch."""
+"""What ``gripper_contact`` gives for an entity that both fingers touch."""
 
 LEFT, RIGHT, HAND = 1, 2, 4
 """Parts of the gripper as bits: its two fingers, with their pads, and the rest."""
@@ -21,13 +21,13 @@ GeomPairs = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Seen:
-    """What there is to be seen of T states beside themselves.
+class ObservedStates:
+    """Contacts and poses in T states.
 
     Attributes:
         contacts: The pairs of geoms that touch in each, as in MuJoCo's ``data.contact.geom``, shape (n, 2).
-        body_pos_m: Where each of B bodies is, shape (T, B, 3).
-        body_quat_wxyz: How it is turned, shape (T, B, 4).
+        body_pos_m: Position of each of B bodies in the world, in m, shape (T, B, 3).
+        body_quat_wxyz: Its orientation, shape (T, B, 4).
     """
 
     contacts: Sequence[GeomPairs]
@@ -55,10 +55,10 @@ class SceneEntities:
         named = (*self.objects, *self.fixtures)
         self.goal = tuple(name for name in named if _in_goal(name, scene.task.goal))
         self.bodies: IndexArray = np.array([env.obj_body_id[name] for name in self.objects], np.intp)
-        # A thing is all that hangs on the same body of the world, a cabinet's drawers included.
-        thing_of_root = np.full(model.nbody, -1)
-        thing_of_root[model.body_rootid[[env.obj_body_id[name] for name in named]]] = np.arange(len(named))
-        self._thing: IndexArray = thing_of_root[model.body_rootid[model.geom_bodyid]]
+        # An entity is all that hangs on one child of the world's body, a cabinet's drawers included.
+        entity_of_root = np.full(model.nbody, -1)
+        entity_of_root[model.body_rootid[[env.obj_body_id[name] for name in named]]] = np.arange(len(named))
+        self._entity: IndexArray = entity_of_root[model.body_rootid[model.geom_bodyid]]
         self._part = gripper_parts(scene)
 
     def gripper_contact(self, contacts: Sequence[GeomPairs]) -> IntArray:
@@ -75,15 +75,15 @@ class SceneEntities:
         geoms = np.concatenate([*contacts, np.zeros((0, 2), np.int32)])
         parts = np.zeros((len(contacts), len(self.objects) + len(self.fixtures)), np.int64)
         for gripper, other in ((0, 1), (1, 0)):
-            part, thing = self._part[geoms[:, gripper]], self._thing[geoms[:, other]]
-            touching = (part > 0) & (thing >= 0)
-            np.bitwise_or.at(parts, (moment[touching], thing[touching]), part[touching])
+            part, entity = self._part[geoms[:, gripper]], self._entity[geoms[:, other]]
+            touching = (part > 0) & (entity >= 0)
+            np.bitwise_or.at(parts, (moment[touching], entity[touching]), part[touching])
         return np.where(parts & (LEFT | RIGHT) == LEFT | RIGHT, BOTH_FINGERS, np.minimum(parts, 1))
 
 
 def _in_goal(name: str, goal: tuple[tuple[str, ...], ...]) -> bool:
-    """Whether a goal is about a thing, or about a region of it such as ``wooden_cabinet_1_top_region``."""
-    return any(said == name or said.startswith(name + "_") for predicate in goal for said in predicate[1:])
+    """Whether a goal is about an entity, or about a region of it such as ``wooden_cabinet_1_top_region``."""
+    return any(argument == name or argument.startswith(name + "_") for predicate in goal for argument in predicate[1:])
 
 
 def gripper_parts(scene: Scene) -> IntArray:

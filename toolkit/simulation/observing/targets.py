@@ -1,4 +1,4 @@
-"""What a reference goal requires the robot to manipulate, and where that is.
+"""Targets: what a reference goal requires the robot to manipulate, and where that is.
 
 A target is an object, the handle of a drawer or door, or the knob of a stove. Names come from the task alone, without
 a simulator; positions come from the scene and move with what they name.
@@ -152,12 +152,12 @@ def _is_drawer(region: str, fixtures: dict[str, str]) -> bool:
 @functools.cache
 def _initial_facts(task: BaseTask) -> tuple[frozenset[tuple[str, ...]], dict[str, str]]:
     """Predicates that the BDDL file declares for the start, and the category of each fixture."""
-    problem = _parsed(task)
+    problem = _parse_task_file(task)
     initial = frozenset(tuple(predicate) for predicate in problem["initial_state"])
     return initial, {name: kind for kind, names in problem["fixtures"].items() for name in names}
 
 
-def _parsed(task: BaseTask) -> dict[str, Any]:
+def _parse_task_file(task: BaseTask) -> dict[str, Any]:
     from libero.libero.envs.bddl_utils import robosuite_parse_problem
 
     with quiet():

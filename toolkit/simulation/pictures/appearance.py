@@ -47,7 +47,7 @@ def perturb_drawing(drawing: Any, model: Any, camera: str, settings: VisualSetti
         drawing: MuJoCo's ``MjvScene``, just updated from the scene.
         model: MuJoCo's model of the scene.
         camera: From which camera.
-        settings: How it is to look. Materials that the scene does not have are passed by.
+        settings: How it is to look. Materials that the scene does not have are ignored.
     """
     numbers = {model.material(number).name: number for number in range(model.nmat)}
     colours = {numbers[name]: colour for name, colour in settings.colours.items() if name in numbers}

@@ -51,7 +51,7 @@ def add_noise(picture: Image, settings: VisualSettings, camera: str, step: int) 
     Args:
         picture: Shape (height, width, 3).
         settings: Kind and seed of the noise.
-        camera: Whose picture it is.
+        camera: The camera of the picture.
         step: How many actions were executed before it.
     """
     if settings.noise is None:

@@ -1,7 +1,7 @@
-"""Pictures of a scene, made only when somebody asks: they cost far more than a control step.
+"""Pictures of a scene, made only on request: they cost far more than a control step.
 
-The pictures are LIBERO's own to the last bit (a test compares them), but upright: LIBERO hands them out upside down,
-which has its users turn them by 180 degrees, or forget to.
+The pictures are LIBERO's own to the last bit (a test compares them), but upright: LIBERO's are upside down, and its
+users turn them by 180 degrees, or forget to.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .appearance import perturb_drawing
 from .photometry import add_noise, adjust_light
 
 CAMERAS = ("agentview", "robot0_eye_in_hand")
-"""The two views that LIBERO policies get: of the table, and from the wrist."""
+"""The two views that LIBERO policies receive: of the table, and from the wrist."""
 
 BACKENDS = ("egl", "osmesa")
 """Headless GL backends, the first that works is used where ``MUJOCO_GL`` names none."""
@@ -104,7 +104,7 @@ def _renderer(model: Any, size: int) -> Any:
             # Read when mujoco was imported, and then "disable": states alone need no GL.
             importlib.reload(mujoco.gl_context)
             return mujoco.Renderer(model, size, size)
-        except Exception as error:  # loaders raise whatever they like when a library is missing
+        except Exception as error:  # loaders raise various errors when a library is missing
             reason = reason or first_line(error)
     raise InvalidInputError(
         f"cannot render with {' or '.join(backends)} ({reason}): apt-get install libegl1 libegl-mesa0, or libosmesa6"

@@ -13,7 +13,7 @@ import mujoco
 import numpy as np
 
 from ...records import CONTROL_HZ, SETTLE_STEPS
-from ...safety.motions import MovingObject, Pose
+from ...safety.motions import BodyPose, MovingObject
 
 MASS_FACTOR = 1000.0
 """How much heavier a driven object is than LIBERO's: what it runs into must give way."""
@@ -36,7 +36,7 @@ class Movers:
         self._qvel = [int(joint.dofadr[0]) for joint in joints]
         self._timestep_s = float(model.opt.timestep)
         self._substeps = round(1.0 / CONTROL_HZ / self._timestep_s)
-        self._start: list[Pose] = []
+        self._start: list[BodyPose] = []
         for mover, dof in zip(moving, self._qvel, strict=True):
             body = libero.obj_body_id[mover.name]
             model.body_mass[body] *= MASS_FACTOR
@@ -49,7 +49,8 @@ class Movers:
         """Note where the objects stand at the start of an episode."""
         qpos = self._data.qpos
         self._start = [
-            Pose(position_m=np.array(qpos[at : at + 3]), quat_wxyz=np.array(qpos[at + 3 : at + 7])) for at in self._qpos
+            BodyPose(position_m=np.array(qpos[at : at + 3]), quat_wxyz=np.array(qpos[at + 3 : at + 7]))
+            for at in self._qpos
         ]
 
     def place(self, _substep: int = 0) -> None:
