@@ -24,7 +24,7 @@ CHECKSUMS = "SHA256SUMS"
 VERSION = re.compile(r"\d+\.\d+\.\d+(?:-[0-9A-Za-z.]+)?")
 REPO_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 MOST_FILES = 10_000
-"""More than the Hub takes in one commit; rollouts of a whole evaluation are some dozens of files."""
+"""More than the Hub takes in one commit; the rollouts of an evaluation are some dozens of files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,10 +93,10 @@ def plan_release(folder: Path, *, repo_id: str, version: str, card: str, moving_
         raise InvalidInputError(f"--version '{version}': write it like 1.0.0")
     if not re.search(r"\A---\n(?:.*\n)*?license: \S+\n(?:.*\n)*?---\n", card):
         raise InvalidInputError(f"{folder}: its card names no licence: add a line  license: apache-2.0  to its header")
-    files = {path: _file(path, source) for path, source in _data_files(folder)}
-    files[CARD] = _file(CARD, card.encode())
+    files = {path: _release_file(path, source) for path, source in _data_files(folder)}
+    files[CARD] = _release_file(CARD, card.encode())
     sums = "".join(f"{file.sha256}  {path}\n" for path, file in sorted(files.items()))
-    files[CHECKSUMS] = _file(CHECKSUMS, sums.encode())
+    files[CHECKSUMS] = _release_file(CHECKSUMS, sums.encode())
     if len(files) > MOST_FILES:
         raise InvalidInputError(f"{folder}: {len(files)} files, at most {MOST_FILES} are published")
     ordered = tuple(files[path] for path in sorted(files))
@@ -121,11 +121,11 @@ def upload_release(release: Release, *, private: bool = False) -> str:
         if commit is None:
             head = next((branch.target_commit for branch in refs.branches if branch.name == "main"), None)
             commit = _commit(api, release, head)
-            differing = _differing(api, release, commit)
+            differing = _differing_paths(api, release, commit)
             if differing:
                 raise HubError(f"{release.repo_id}: {differing[0]} arrived damaged; publish again")
             api.create_tag(release.repo_id, tag=release.version, revision=commit, repo_type="dataset")
-        elif _differing(api, release, commit):
+        elif _differing_paths(api, release, commit):
             raise InvalidInputError(
                 f"{release.repo_id}: version {release.version} is released already and is never overwritten: "
                 "choose a higher --version"
@@ -142,14 +142,14 @@ def _commit(api: HfApi, release: Release, head: str | None) -> str:
     present = api.list_repo_files(release.repo_id, repo_type="dataset", revision=head)
     stale = set(present) - {file.path for file in release.files} - {".gitattributes"}
     deletions = [CommitOperationDelete(path) for path in sorted(stale)]
-    additions = [CommitOperationAdd(file.path, _sendable(file.content)) for file in release.files]
+    additions = [CommitOperationAdd(file.path, _upload_content(file.content)) for file in release.files]
     message = f"Release {release.version}"
     return str(
         api.create_commit(release.repo_id, [*deletions, *additions], commit_message=message, repo_type="dataset").oid
     )
 
 
-def _differing(api: HfApi, release: Release, commit: str) -> list[str]:
+def _differing_paths(api: HfApi, release: Release, commit: str) -> list[str]:
     """Paths that are not on the Hub as they are in the release."""
     entries = api.list_repo_tree(release.repo_id, repo_type="dataset", revision=commit, recursive=True)
     remote: Mapping[str, object] = {entry.path: entry for entry in entries if hasattr(entry, "blob_id")}
@@ -193,8 +193,8 @@ def hub_refusals(repo_id: str) -> Iterator[None]:
         status = error.response.status_code
         if status in (401, 403):
             raise HubError(f"{repo_id}: the Hub refuses ({status}): {log_in}") from error
-        said = str(error.server_message or f"answer {status}").splitlines()[0]
-        raise HubError(f"{repo_id}: the Hub refuses ({status}): {said}") from error
+        message = str(error.server_message or f"answer {status}").splitlines()[0]
+        raise HubError(f"{repo_id}: the Hub refuses ({status}): {message}") from error
     except (OfflineModeIsEnabled, httpx.HTTPError, ConnectionError) as error:
         raise HubError(f"{repo_id}: the Hub cannot be reached: {again}") from error
     except RuntimeError as error:  # what the client makes of a file that did not get through
@@ -212,7 +212,7 @@ def _data_files(folder: Path) -> Iterator[tuple[str, Path]]:
             yield relative.as_posix(), path
 
 
-def _file(path: str, content: Path | bytes) -> ReleaseFile:
+def _release_file(path: str, content: Path | bytes) -> ReleaseFile:
     if isinstance(content, bytes):
         return ReleaseFile(path=path, content=content, size=len(content), sha256=hashlib.sha256(content).hexdigest())
     with content.open("rb") as file:
@@ -220,5 +220,5 @@ def _file(path: str, content: Path | bytes) -> ReleaseFile:
     return ReleaseFile(path=path, content=content, size=content.stat().st_size, sha256=digest)
 
 
-def _sendable(content: Path | bytes) -> str | bytes:
+def _upload_content(content: Path | bytes) -> str | bytes:
     return content if isinstance(content, bytes) else str(content)

@@ -23,7 +23,7 @@ def write_suite_states(
         name: The suite's name.
         count: How many states a task gets.
         seed: Seed of the draws.
-        progress: Told each task's name when its states are written.
+        progress: Called with each task's name when its states are written.
 
     Raises:
         NotFoundError: No folder has a suite of that name.

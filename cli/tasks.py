@@ -165,7 +165,7 @@ def tasks_build(
 
 
 def _judge(base: Sequence[BaseTask], *, init_states: int, workers: int, fresh: bool) -> list[TaskCandidates]:
-    """The candidates of base tasks; says which of the tasks can have none."""
+    """The candidates of base tasks; prints which of the tasks can have none, and why."""
     from ..builders.cases.candidates import judge_candidates
 
     with progress_bar("base tasks", len(base)) as advance:

@@ -70,7 +70,7 @@ def test_the_api_page_has_the_real_docstrings(site: Path) -> None:
     text = (site / "api.html").read_text(encoding="utf-8")
     for name, home in conflictvla._HOMES.items():
         assert f'id="conflictvla{home}.{name}"' in text
-    assert "Rollouts are kept as a LeRobotDataset v3.0" in text
+    assert "Rollouts are stored as a LeRobotDataset v3.0" in text
 
 
 @needs_chromium

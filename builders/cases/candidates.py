@@ -35,14 +35,14 @@ def judge_candidates(
 ) -> list[TaskCandidates]:
     """The candidates of several base tasks, in the order of the tasks.
 
-    A base instruction that grammar, vocabulary or checker cannot make sense of gives no candidates and says why.
+    A base instruction that grammar, vocabulary or checker cannot make sense of gives no candidates, but the reason.
 
     Args:
         tasks: Base tasks.
         init_states: In how many initial states each case must hold, from 0.
         workers: Processes; the result does not depend on it.
         fresh: Measure every scene anew, also where the cache has its facts.
-        progress: Told about each base task when it is done.
+        progress: Called with each base task's candidates when they are judged.
     """
     done = []
     judge = functools.partial(_candidates_or_reason, init_states=init_states, fresh=fresh)
@@ -91,7 +91,7 @@ def task_candidates(task: BaseTask, init_states: int = 50, *, fresh: bool = Fals
         level = conflict_level(len(proposal.plan.steps), violations, proposal.family)
         if level is None or proposal.compound != (level in (Level.L2, Level.L4)):
             continue  # a compound whose parts turn out to be one premise is not the case that its operator meant
-        if level is Level.L4 and not _distributed(proposal.plan, facts, words):
+        if level is Level.L4 and not _is_distributed(proposal.plan, facts, words):
             continue
         plan = plan_to_json(proposal.plan)
         confirmed.append(
@@ -113,7 +113,7 @@ def task_candidates(task: BaseTask, init_states: int = 50, *, fresh: bool = Fals
     )
 
 
-def _distributed(plan: Plan, facts: SceneFacts, words: Vocabulary) -> bool:
+def _is_distributed(plan: Plan, facts: SceneFacts, words: Vocabulary) -> bool:
     """Whether at least two steps violate something by themselves, so that the factors lie in different components."""
     return sum(bool(check(Plan(steps=(step,)), facts, words)) for step in plan.steps) > 1
 

@@ -19,10 +19,11 @@ from ...toolkit.probes.substitution import keeps_meaning, substitutes_used
 from ...toolkit.records import Arm, Instance, LanguageProbe
 from .candidates import conflict_level
 from .case import content_hash
+from .instances import instances_by_task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class InvalidInstance:
     """An instance that does not hold what it promises."""
 
     instance_id: str
@@ -31,31 +32,28 @@ class Problem:
 
 def check_release(
     instances: Sequence[Instance], init_states: int, progress: Callable[[str], None] | None = None
-) -> tuple[Problem, ...]:
+) -> tuple[InvalidInstance, ...]:
     """Measure each base task's scene anew and judge its instructions.
 
     Args:
         instances: References and conflict instances.
         init_states: How many initial states to look at, from 0.
-        progress: Told each base task's id when it is done.
+        progress: Called with each base task's id when it is done.
     """
     from ...toolkit.simulation.observing.scene_facts import measure_facts
     from ...toolkit.simulation.scene import Scene
 
-    problems: list[Problem] = []
-    of_task: dict[tuple[str, str], list[Instance]] = {}
-    for instance in instances:
-        of_task.setdefault((instance.suite, instance.base_task), []).append(instance)
-    for (suite, name), group in of_task.items():
+    found: list[InvalidInstance] = []
+    for (suite, name), group in instances_by_task(instances).items():
         scene = Scene(base_task(suite, name))
         facts = measure_facts(scene, range(min(init_states, scene.initial_state_count)))
         for instance in group:
             reason = judge(instance, facts)
             if reason:
-                problems.append(Problem(instance_id=instance.instance_id, reason=reason))
+                found.append(InvalidInstance(instance_id=instance.instance_id, reason=reason))
         if progress:
             progress(f"{suite}/{name}")
-    return tuple(problems)
+    return tuple(found)
 
 
 def judge(instance: Instance, facts: SceneFacts) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from ...toolkit.records import Arm, BaseTask, Instance, Prompt
@@ -52,7 +53,7 @@ def base_instance(
 
 
 def conflict_instance(case: Case, prompt: Prompt) -> Instance:
-    """A case under a prompt condition: its reference, but for what it is told and why that is a conflict."""
+    """A case under a prompt condition: its reference with the case's instruction, and why that is a conflict."""
     candidate = case.candidate
     return replace(
         reference_instance(case, prompt),
@@ -66,3 +67,11 @@ def conflict_instance(case: Case, prompt: Prompt) -> Instance:
         plan=candidate.plan,
         factors=candidate.factors,
     )
+
+
+def instances_by_task(instances: Iterable[Instance]) -> dict[tuple[str, str], list[Instance]]:
+    """The instances of each base task, by suite and name, in the order in which they come."""
+    found: dict[tuple[str, str], list[Instance]] = {}
+    for instance in instances:
+        found.setdefault((instance.suite, instance.base_task), []).append(instance)
+    return found

@@ -85,7 +85,7 @@ def select_cases(
     open_cells = set(draw.cells)
     count = 0
     while open_cells and (total is None or count < total):
-        cell = min(open_cells, key=lambda cell: _turn(cell, draw))
+        cell = min(open_cells, key=lambda cell: _rank(cell, draw))
         full = per_cell is not None and len(draw.picked.get(cell, ())) >= per_cell
         if full or not draw.take(cell):
             open_cells.remove(cell)
@@ -106,8 +106,8 @@ def _cells(tasks: Sequence[TaskCandidates]) -> dict[Cell, list[Candidate]]:
     return cells
 
 
-def _turn(cell: Cell, draw: _Draw) -> tuple[int, ...]:
-    """Whose turn it is: the smallest comes first."""
+def _rank(cell: Cell, draw: _Draw) -> tuple[int, ...]:
+    """Rank of a cell among those that wait for a case: the smallest comes first."""
     task, family, level = cell
     own = len(draw.picked.get(cell, ()))
     first = min(own, CASES_FIRST)

@@ -15,6 +15,7 @@ from ...toolkit.language.render import render
 from ...toolkit.language.wording import wording_of
 from ...toolkit.probes.substitution import Substitution, substitutions
 from ...toolkit.records import Arm, Instance, LanguageProbe, Prompt
+from ..cases.instances import instances_by_task
 
 PROBES_VERSION = "1.1.0"
 """The task release that the packaged probes came with: their ``tasks_version``."""
@@ -29,7 +30,7 @@ class ProbeInstance:
 
     Attributes:
         instance: What a policy is given, in other words.
-        substitutions: As many as its level says, those of the level below first.
+        substitutions: As many as its level replaces, those of the level below first.
     """
 
     instance: Instance
@@ -48,34 +49,33 @@ def probe_instances(
     substitutions. The prompt condition changes none of them.
 
     Args:
-        instances: References and conflict instances as they are said without a probe.
+        instances: References and conflict instances in their own words.
         facts_of: Facts of a base task's scene, by suite and name.
         levels: Levels that are wanted.
-        progress: Told each base task's id when it is done.
+        progress: Called with each base task's id when it is done.
 
     Raises:
         InvalidInputError: An instruction is not what its plan gives, so that nobody knows where its words stand.
     """
     wanted = sorted(set(levels) - {LanguageProbe.W0})
-    of_task: dict[tuple[str, str], list[Instance]] = {}
-    for instance in instances:
-        of_task.setdefault((instance.suite, instance.base_task), []).append(instance)
     found: list[ProbeInstance] = []
-    for (suite, name), group in of_task.items():
+    for (suite, name), group in instances_by_task(instances).items():
         chosen = _substitutions_of(group, facts_of(suite, name))
-        found.extend(_at(level, instance, chosen[_words_of(instance)]) for instance in group for level in wanted
-                     if _count(level) <= len(chosen[_words_of(instance)]))  # fmt: skip
+        for instance in group:
+            substituted = chosen[_instruction_key(instance)]
+            reached = [level for level in wanted if _substitution_count(level) <= len(substituted)]
+            found.extend(_probe_instance(level, instance, substituted) for level in reached)
         if progress:
             progress(f"{suite}/{name}")
     return tuple(sorted(found, key=lambda probe: probe.instance.arm is Arm.CONFLICT))
 
 
-def _words_of(instance: Instance) -> str:
+def _instruction_key(instance: Instance) -> str:
     """What both prompt conditions of one instruction share."""
     return instance.case_id or f"{instance.suite}/{instance.base_task}"
 
 
-def _count(level: LanguageProbe) -> int:
+def _substitution_count(level: LanguageProbe) -> int:
     return list(LanguageProbe).index(level)
 
 
@@ -85,26 +85,28 @@ def _substitutions_of(group: Sequence[Instance], facts: SceneFacts) -> Mapping[s
     reference = next((i for i in alone if i.arm is Arm.REFERENCE), None)
     if reference is None:
         raise InvalidInputError(f"{group[0].suite}/{group[0].base_task}: has no reference under {Prompt.P0}")
-    of_reference = _substituted(reference, facts)
-    found = {_words_of(reference): of_reference}
+    of_reference = _substitutions_in(reference, facts)
+    found = {_instruction_key(reference): of_reference}
     for instance in alone:
         if instance.arm is Arm.CONFLICT:
-            found[_words_of(instance)] = _substituted(instance, facts, of_reference)[: len(of_reference)]
+            found[_instruction_key(instance)] = _substitutions_in(instance, facts, of_reference)[: len(of_reference)]
     return found
 
 
-def _substituted(instance: Instance, facts: SceneFacts, like: Sequence[Substitution] = ()) -> tuple[Substitution, ...]:
+def _substitutions_in(
+    instance: Instance, facts: SceneFacts, like: Sequence[Substitution] = ()
+) -> tuple[Substitution, ...]:
     plan, wording = plan_from_json(instance.plan), wording_of(instance)
     if render(plan, wording) != instance.instruction:
         raise InvalidInputError(
             f"{instance.instance_id}: the plan does not give the instruction '{instance.instruction}' in this version"
         )
-    return substitutions(plan, facts, wording=wording, seed=_words_of(instance), like=like)
+    return substitutions(plan, facts, wording=wording, seed=_instruction_key(instance), like=like)
 
 
-def _at(level: LanguageProbe, instance: Instance, chosen: Sequence[Substitution]) -> ProbeInstance:
-    used = tuple(chosen[: _count(level)])
-    said = render(
+def _probe_instance(level: LanguageProbe, instance: Instance, chosen: Sequence[Substitution]) -> ProbeInstance:
+    used = tuple(chosen[: _substitution_count(level)])
+    instruction = render(
         plan_from_json(instance.plan),
         wording_of(instance),
         substitutes=[substitution.substitute for substitution in used],
@@ -113,7 +115,7 @@ def _at(level: LanguageProbe, instance: Instance, chosen: Sequence[Substitution]
         instance,
         instance_id=f"{instance.instance_id}/{level}",
         pair_id=f"{instance.pair_id}/{level}",
-        instruction=said,
+        instruction=instruction,
         language_probe=level,
         tasks_version=PROBES_VERSION,
     )

@@ -44,7 +44,7 @@ class ReviewEntry:
         stage: 1 for the reading of every case, 2 for the second reading of flagged and sampled ones.
         verdict: What was found.
         reason: Why, in words; may be empty for an accepted case.
-        reviewer: Who read it, as they wish to be named; automated reading says so.
+        reviewer: Who read it, as they wish to be named; an automated reading is named as one.
         content_sha256: Hash of what was read.
     """
 
@@ -57,7 +57,7 @@ class ReviewEntry:
 
 
 def reviewed_content(instruction: str, factors: Sequence[Factor]) -> str:
-    """Hash of what a reader judges: the words, and the premises with what is said to be observed."""
+    """Hash of what a reader judges: the words, and the premises with what is recorded as observed."""
     content = [instruction, *([f.family, f.premise, f.expected, f.observed] for f in factors)]
     return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()
 
@@ -98,7 +98,7 @@ def parse_entries(text: str | bytes, name: str) -> tuple[ReviewEntry, ...]:
 
 
 def write_ledger(entries: Iterable[ReviewEntry], file: Path | None = None) -> None:
-    """Write the whole ledger, an entry a line."""
+    """Write the ledger, an entry a line."""
     lines = ",\n".join(json.dumps(asdict(entry), ensure_ascii=False) for entry in entries)
     write_atomic(file or ledger_file(), f"[\n{lines}\n]\n" if lines else "[]\n")
 

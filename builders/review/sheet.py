@@ -1,6 +1,6 @@
 """A review sheet: one HTML file with every case beside its scene, its evidence and controls for a verdict.
 
-It needs no server and no network. Verdicts are kept in the browser and exported as JSON, which ``ledger.add_verdicts``
+It needs no server and no network. Verdicts stay in the browser and are exported as JSON, which ``ledger.add_verdicts``
 reads back.
 """
 
@@ -14,6 +14,7 @@ from html import escape
 
 from ...toolkit.errors import InvalidInputError
 from ...toolkit.records import BaseTask, Instance
+from ..cases.instances import instances_by_task
 from .ledger import Verdict, reviewed_content
 
 PICTURE_PIXELS = 480
@@ -24,7 +25,8 @@ PAGE = """<!doctype html>
 body{{font:15px/1.45 system-ui,sans-serif;margin:0 auto;max-width:1100px;padding:1em;color:#222}}
 header{{position:sticky;top:0;background:#fff;border-bottom:1px solid #ccc;padding:.5em 0}}
 section{{margin:2em 0}} img{{width:{pixels}px;max-width:100%}} article{{border-top:1px solid #ddd;padding:.6em 0}}
-article p{{margin:.2em 0}} .said{{font-size:17px}} .id,.seen{{color:#666;font-size:13px}} input[type=text]{{width:24em}}
+article p{{margin:.2em 0}} .instruction{{font-size:17px}} .id,.seen{{color:#666;font-size:13px}}
+input[type=text]{{width:24em}}
 </style></head><body><header><label>reviewer <input id="reviewer" type="text"></label>
 <label>stage <select id="stage"><option>1</option><option>2</option></select></label>
 <button id="export">export verdicts</button> <span id="done"></span></header>
@@ -56,15 +58,12 @@ def review_sheet(
     Args:
         cases: Conflict instances, one a case.
         picture: Gives a base task's scene as PNG, or None where nothing can be rendered.
-        progress: Told each base task's id when it is done.
+        progress: Called with each base task's id when it is done.
     """
     from ...toolkit.libero.base_tasks import base_task
 
-    of_task: dict[tuple[str, str], list[Instance]] = {}
-    for case in cases:
-        of_task.setdefault((case.suite, case.base_task), []).append(case)
     sections = []
-    for (suite, name), group in of_task.items():
+    for (suite, name), group in instances_by_task(cases).items():
         png = picture(base_task(suite, name))
         shown = "" if png is None else f'<img alt="the scene" src="data:image/png;base64,{_base64(png)}">'
         articles = "".join(_article(case) for case in group)
@@ -119,7 +118,7 @@ def _article(case: Instance) -> str:
         f'<label><input type="radio" name="{name}" value="{verdict}">{verdict}</label>' for verdict in Verdict
     )
     return (
-        f'<article id="{name}"><p class="said">{escape(case.instruction)}</p>'
+        f'<article id="{name}"><p class="instruction">{escape(case.instruction)}</p>'
         f'<p class="id">{case.family} {case.level}, {escape(str(case.operator))}, {name}</p>{evidence}'
         f'<p>{controls} <input type="text" placeholder="reason"></p></article>'
     )

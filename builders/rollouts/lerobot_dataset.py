@@ -33,7 +33,7 @@ WRITING = "writing rollouts as a LeRobot dataset"
 def write_lerobot_dataset(
     shards: Sequence[Path], out: Path, *, repo_id: str, progress: Callable[[], None] | None = None
 ) -> tuple[EpisodeRecord, ...]:
-    """Write finished rollouts as one dataset, all or nothing.
+    """Write finished rollouts as one dataset, complete or not at all.
 
     Args:
         shards: Rollout shards, in the order in which the episodes are to be numbered.
@@ -58,7 +58,7 @@ def write_lerobot_dataset(
     aside = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
     try:
         root = aside / out.name
-        with _quiet_lerobot(), _no_images_to_embed():
+        with _silence_lerobot(), _skip_embedding_images():
             dataset = lerobot_dataset.create(
                 repo_id=repo_id,
                 fps=CONTROL_HZ,
@@ -124,7 +124,7 @@ def _add_episode_columns(root: Path, episodes: Sequence[EpisodeRecord]) -> None:
 
 def _import_lerobot() -> Any:
     try:
-        with _quiet_lerobot():
+        with _silence_lerobot():
             from lerobot.datasets.lerobot_dataset import LeRobotDataset
     except ImportError as error:
         raise MissingExtraError(WRITING, "lerobot", "lerobot") from error
@@ -132,7 +132,7 @@ def _import_lerobot() -> Any:
 
 
 @contextlib.contextmanager
-def _no_images_to_embed() -> Iterator[None]:
+def _skip_embedding_images() -> Iterator[None]:
     """Keep LeRobot from going through all frames, one by one, for images to embed: there are none.
 
     That takes four fifths of the time in which it writes frames, and changes nothing in the tables.
@@ -148,8 +148,8 @@ def _no_images_to_embed() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _quiet_lerobot() -> Iterator[None]:
-    """Keep LeRobot's word on video codecs and a progress bar per episode off the terminal."""
+def _silence_lerobot() -> Iterator[None]:
+    """Keep LeRobot's messages on video codecs and a progress bar per episode off the terminal."""
     from datasets.utils.logging import disable_progress_bar, enable_progress_bar, is_progress_bar_enabled
 
     bars = is_progress_bar_enabled()

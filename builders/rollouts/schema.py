@@ -1,8 +1,8 @@
 """What a recorded rollout holds: one set of names for the recorder, the reader and every dataset in between.
 
-Rollouts are kept as a LeRobotDataset v3.0: one row a frame under ``data/``, one row an episode under
+Rollouts are stored as a LeRobotDataset v3.0: one row a frame under ``data/``, one row an episode under
 ``meta/episodes/``. A frame holds the state *before* its action, so a rollout of H executed actions has H frames; the
-state after the last action is kept with the episode (``final_*``), since the closest approach may be there.
+state after the last action is in the episode's row (``final_*``), since the closest approach may be there.
 
 Features have one width in every scene, as LeRobot asks. Scenes differ in their objects, so objects and fixtures have
 slots, and each episode names what is in them.
@@ -30,7 +30,7 @@ FIXTURE_SLOTS = 4
 """Most fixtures of a scene; LIBERO's suites have up to 3 beside the table."""
 
 ENTITY_SLOTS = OBJECT_SLOTS + FIXTURE_SLOTS
-"""Slots of everything that the gripper's contacts are told apart by: objects first, then fixtures."""
+"""Slots of everything that the gripper's contacts are recorded for: objects first, then fixtures."""
 
 FRAME_FEATURES: dict[str, tuple[int, tuple[str, ...]]] = {
     "observation.state": (8, ("x", "y", "z", "axis_angle_x", "axis_angle_y", "axis_angle_z", "finger_1", "finger_2")),

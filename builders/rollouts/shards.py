@@ -1,4 +1,4 @@
-"""Rollout shards: one finished file a rollout, written aside and renamed, so that a crash leaves only whole ones.
+"""Rollout shards: one finished file a rollout, written aside and renamed, so that a crash leaves only complete ones.
 
 A shard is a parquet file: a row a frame, the episode row as JSON in the schema's metadata.
 """
@@ -29,7 +29,7 @@ def shard_path(folder: Path, rollout_id: str) -> Path:
 
 
 def write_shard(rollout: Rollout, folder: Path) -> Path:
-    """Write a finished rollout; on return the file is whole.
+    """Write a finished rollout; on return the file is complete.
 
     Raises:
         InvalidInputError: The folder cannot be written.
@@ -69,5 +69,5 @@ def read_shard(path: Path) -> Rollout:
             for name, (width, _) in FRAME_FEATURES.items()
         }
     except (OSError, KeyError, ValueError, pa.ArrowException) as error:
-        raise DatasetError(f"{path}: not a whole rollout shard ({error}); delete it and run again") from error
+        raise DatasetError(f"{path}: not a complete rollout shard ({error}); delete it and run again") from error
     return Rollout(episode=EpisodeRecord.from_row(fields), frames=frames, sim_states=np.vstack([before, final]))

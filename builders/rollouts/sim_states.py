@@ -83,8 +83,8 @@ def read_sim_states(dataset: Path, episodes: Iterable[int]) -> dict[int, FloatAr
         try:
             found |= _by_episode(_read(file, wanted), wanted)
         except (OSError, ValueError, TypeError, LookupError, pa.ArrowException) as error:
-            said = first_line(error)
-            raise DatasetError(f"{file}: no simulator states to read ({said})") from error
+            reason = first_line(error)
+            raise DatasetError(f"{file}: no simulator states to read ({reason})") from error
     missing = [index for index in wanted if index not in found]
     if missing:
         raise DatasetError(f"{dataset / SIM_STATES}: no states of episode {missing[0]}")

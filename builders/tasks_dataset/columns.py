@@ -1,4 +1,4 @@
-"""Columns of a task release: the fields of ``Instance``, and what a release says of an instance beside them.
+"""Columns of a task release: the fields of ``Instance``, and what a release adds to an instance.
 
 Features, rows and the way back follow from the records here, so that a field added to one is a column of the dataset.
 """
@@ -33,7 +33,7 @@ class Before:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceRow(Instance):
-    """An instance with what a release says of it beside.
+    """An instance with what a release adds to it.
 
     Attributes:
         reference_goal: The base task's BDDL goal as JSON, a list of predicates.
@@ -74,7 +74,7 @@ class ProbeRow(InstanceRow):
     """An instance under a language probe.
 
     Attributes:
-        substitutions: As many as its level says.
+        substitutions: As many as its level replaces.
         lexicon_version: Version of the lexicon that they come from.
     """
 
