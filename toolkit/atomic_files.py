@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all: written beside their place, then renamed."""
+"""Atomic files, which are complete or absent: written beside their place, then renamed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
         path: Where the file belongs; folders are made as needed.
 
     Raises:
-        InvalidInputError: It cannot be written: no right to, no space left, a folder of that name.
+        InvalidInputError: It cannot be written: no permission, no space left, a folder of that name.
     """
     aside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -29,7 +29,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
         yield aside
         os.replace(aside, path)
     except OSError as error:
-        why = os.strerror(error.errno) if error.errno else error  # PyArrow says more than people want to know
+        why = os.strerror(error.errno) if error.errno else error  # PyArrow's own message is long
         raise InvalidInputError(f"{path}: cannot be written ({why}); make room or choose another place") from error
     finally:
         with contextlib.suppress(OSError):
@@ -37,6 +37,6 @@ def atomic_file(path: Path) -> Iterator[Path]:
 
 
 def write_atomic(path: Path, content: str | bytes) -> None:
-    """Write a file, whole or not at all; text as UTF-8. See ``atomic_file``."""
+    """Write a file atomically; text as UTF-8. See ``atomic_file``."""
     with atomic_file(path) as aside:
         aside.write_bytes(content.encode() if isinstance(content, str) else content)

@@ -1,4 +1,4 @@
-"""Errors that users meet: one line that says what is wrong, where, and what to do next."""
+"""Errors that users meet: one line with what is wrong, where, and what to do next."""
 
 from __future__ import annotations
 

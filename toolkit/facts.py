@@ -16,7 +16,7 @@ from .errors import NotFoundError, choices
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entity:
-    """One thing in a scene, or a part of one that has a life of its own, such as a drawer.
+    """An object or fixture of a scene, the table, or a part of one that is handled by itself, such as a drawer.
 
     Attributes:
         name: The simulator's name, such as ``akita_black_bowl_1``.
@@ -31,7 +31,7 @@ class Entity:
         size_m: Extents along its own axes, shape (3,).
         opening_m: Width and depth of the hollow that can be reached from outside, larger first, along its own axes;
             None without one.
-        side: Which part of its whole it is by its place, such as ``back``; None where that is not what tells it.
+        side: Which part of its whole it is by its place, such as ``back``; None where it is known by its rank.
         room_under_m: Height of its underside over its lowest point, for half of its footprint at most; None for parts
             and the table.
     """
@@ -57,11 +57,11 @@ class SceneFacts:
     Attributes:
         task_id: The base task.
         scene_sha256: Hash of the scene that was measured.
-        workspace: LIBERO's name of what everything stands on, such as ``kitchen_table``: it tells the room.
+        workspace: LIBERO's name of what everything stands on, such as ``kitchen_table``.
         init_states: Numbers of the initial states, length S.
         entities: The entities, length E.
-        position_m: Body positions in the world, shape (S, E, 3).
-        box_m: Axis-aligned bounding boxes in the world, lower and upper corner, shape (S, E, 2, 3).
+        position_m: Body positions in the world, in m, shape (S, E, 3).
+        box_m: Axis-aligned bounding boxes in the world, lower and upper corner, in m, shape (S, E, 2, 3).
         on: Whether entity i rests on entity j, shape (S, E, E).
         inside: Whether entity i is inside entity j, shape (S, E, E).
         is_open: Whether an entity that opens is open, shape (S, E).
@@ -93,11 +93,11 @@ class SceneFacts:
         raise NotFoundError(f"no entity '{name}' in {self.task_id}: {choices(name, known)}")
 
     def gap_m(self, i: int, j: int) -> FloatArray:
-        """Distance between the bounding boxes of two entities in every state, 0 where they overlap, shape (S,)."""
+        """Distance between the bounding boxes of two entities in each state, in m, 0 where they overlap, shape (S,)."""
         return np.asarray(np.linalg.norm(self._box_gaps(i, j), axis=1))
 
     def horizontal_gap_m(self, i: int, j: int) -> FloatArray:
-        """The same, seen from above, shape (S,)."""
+        """Horizontal distance between the bounding boxes in each state, in m, 0 where they overlap, shape (S,)."""
         return np.asarray(np.linalg.norm(self._box_gaps(i, j)[:, :2], axis=1))
 
     def _box_gaps(self, i: int, j: int) -> FloatArray:

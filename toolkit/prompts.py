@@ -1,4 +1,4 @@
-"""Prompt conditions: what is put before an instruction, and the exact string that a policy is handed."""
+"""Prompt conditions: what is put before an instruction, and the exact string that a policy receives."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PREMISE_CHECK = (
 
 
 def prompt_text(instruction: str, prompt: Prompt) -> str:
-    """The exact string that a policy is handed: the instruction alone (P0), or after the premise check (P1)."""
+    """The exact string that a policy receives: the instruction alone (P0), or after the premise check (P1)."""
     return PREMISE_CHECK + instruction if prompt is Prompt.P1 else instruction
 
 

