@@ -30,23 +30,23 @@ def probe(
 ) -> None:
     """Check in minutes whether a policy gets and gives what LIBERO means. Exit code 1 where something fails."""
     from ..eval.policies.registry import load_policy
-    from ..eval.preflight.checks import CHECKS, DEFAULT_TASK, probe_policy
+    from ..eval.preflight.checks import CHECKS, DEFAULT_TASK, check_policy
 
     loaded = load_policy(policy_with_preset(policy, preset))
     with progress_bar("checks", len(CHECKS)) as advance:
-        findings = probe_policy(
+        results = check_policy(
             loaded, task=task or DEFAULT_TASK, init_state=init_state, seed=seed, steps=steps, progress=advance
         )
     if as_json:
-        print_json([dataclasses.asdict(finding) for finding in findings])
+        print_json([dataclasses.asdict(result) for result in results])
     else:
         table = plain_table("check", "verdict", "found", "what to change")
         colours = {"pass": "green", "warn": "yellow", "fail": "red"}
-        for found in findings:
-            verdict = f"[{colours[found.verdict]}]{found.verdict}[/]"
-            table.add_row(found.check, verdict, escape(found.detail), escape(found.advice))
+        for result in results:
+            verdict = f"[{colours[result.verdict]}]{result.verdict}[/]"
+            table.add_row(result.check, verdict, escape(result.detail), escape(result.advice))
         OUT.print(table)
-    if any(found.verdict == "fail" for found in findings):
+    if any(result.verdict == "fail" for result in results):
         raise typer.Exit(FOUND_SOMETHING_WRONG)
 
 
@@ -54,14 +54,14 @@ def doctor(as_json: JsonOption = False) -> None:
     """Check what is installed here and what it can do. Exit code 1 where something needed is broken."""
     from ..eval.preflight.doctor import diagnose
 
-    findings = diagnose()
+    lines = diagnose()
     if as_json:
-        print_json([{"check": f.check, "state": f.state, "detail": f.detail} for f in findings])
+        print_json([{"check": line.check, "state": line.state, "detail": line.detail} for line in lines])
     else:
         table = plain_table("check", "state", "detail")
         colours = {"ok": "green", "absent": "yellow", "broken": "red"}
-        for finding in findings:
-            table.add_row(finding.check, f"[{colours[finding.state]}]{finding.state}[/]", escape(finding.detail))
+        for line in lines:
+            table.add_row(line.check, f"[{colours[line.state]}]{line.state}[/]", escape(line.detail))
         OUT.print(table)
-    if any(finding.state == "broken" for finding in findings):
+    if any(line.state == "broken" for line in lines):
         raise typer.Exit(FOUND_SOMETHING_WRONG)

@@ -28,8 +28,8 @@ PACKAGES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One thing looked at.
+class DoctorLine:
+    """What was found of one part of the installation.
 
     Attributes:
         check: What was looked at.
@@ -42,70 +42,70 @@ class Finding:
     detail: str
 
 
-def diagnose() -> tuple[Finding, ...]:
+def diagnose() -> tuple[DoctorLine, ...]:
     """Look at the interpreter, the packages, the task release, and a real simulated scene."""
     return (_python(), *_packages(), _tasks(), *_simulation())
 
 
-def _python() -> Finding:
+def _python() -> DoctorLine:
     supported = sys.version_info >= (3, 12)
-    return Finding(
+    return DoctorLine(
         check="python",
         state="ok" if supported else "broken",
         detail=platform.python_version() + ("" if supported else ": version 3.12 or later is needed"),
     )
 
 
-def _packages() -> list[Finding]:
-    findings = []
+def _packages() -> list[DoctorLine]:
+    lines = []
     for extra, names in PACKAGES.items():
         for name in names:
             try:
-                findings.append(Finding(check=name, state="ok", detail=importlib.metadata.version(name)))
+                lines.append(DoctorLine(check=name, state="ok", detail=importlib.metadata.version(name)))
             except importlib.metadata.PackageNotFoundError:
                 how = f"pip install 'conflictvla[{extra}]'" if extra != "base" else "pip install conflictvla"
                 state: State = "broken" if extra == "base" else "absent"
-                findings.append(Finding(check=name, state=state, detail=f"not installed: {how}"))
-    return findings
+                lines.append(DoctorLine(check=name, state=state, detail=f"not installed: {how}"))
+    return lines
 
 
-def _tasks() -> Finding:
+def _tasks() -> DoctorLine:
     from ...builders.tasks_dataset.reading import load_tasks
 
     started = time.perf_counter()
     try:
         rows = load_tasks().num_rows
     except ConflictVLAError as error:
-        return Finding(check="tasks", state="broken", detail=str(error))
-    return Finding(check="tasks", state="ok", detail=f"{rows} instances, {time.perf_counter() - started:.2f} s")
+        return DoctorLine(check="tasks", state="broken", detail=str(error))
+    return DoctorLine(check="tasks", state="ok", detail=f"{rows} instances, {time.perf_counter() - started:.2f} s")
 
 
-def _simulation() -> list[Finding]:
+def _simulation() -> list[DoctorLine]:
     try:
         distribution = libero_distribution()
     except ImportError as error:
-        return [Finding(check="libero", state="absent", detail=str(error))]
+        return [DoctorLine(check="libero", state="absent", detail=str(error))]
     except ConflictVLAError as error:
-        return [Finding(check="libero", state="broken", detail=str(error))]
-    return [Finding(check="libero", state="ok", detail=distribution), _mujoco_pin(), _rounding(), *_scene()]
+        return [DoctorLine(check="libero", state="broken", detail=str(error))]
+    return [DoctorLine(check="libero", state="ok", detail=distribution), _mujoco_pin(), _rounding(), *_scene()]
 
 
-def _mujoco_pin() -> Finding:
+def _mujoco_pin() -> DoctorLine:
     version = importlib.metadata.version("mujoco")
     if version == MUJOCO_VERSION:
-        return Finding(check="mujoco version", state="ok", detail=f"{version}, as released cases were proven under")
+        return DoctorLine(check="mujoco version", state="ok", detail=f"{version}, as released cases were proven under")
     detail = f"{version}: success rates differ between versions; pip install mujoco=={MUJOCO_VERSION}"
-    return Finding(check="mujoco version", state="broken", detail=detail)
+    return DoctorLine(check="mujoco version", state="broken", detail=detail)
 
 
-def _rounding() -> Finding:
+def _rounding() -> DoctorLine:
     kernel = rounding_kernel()
     detail = f"OpenBLAS kernel {kernel}: what is recorded here replays exactly "
     elsewhere = "on any x86 processor with AVX2" if kernel in (KERNEL, "Zen") else "under the same one"
-    return Finding(check="rounding", state="ok", detail=detail + elsewhere)
+    return DoctorLine(check="rounding", state="ok", detail=detail + elsewhere)
 
 
-def _scene() -> list[Finding]:
+def _scene() -> list[DoctorLine]:
     """Build a scene and repeat an episode: the bits must agree; then look at it."""
     try:
         from ...toolkit.libero.base_tasks import base_tasks
@@ -121,16 +121,16 @@ def _scene() -> list[Finding]:
             scene.step([0.0] * 6 + [-1.0])
         step_ms = (time.perf_counter() - started) / 20 * 1000
     except Exception as error:  # whatever is wrong with the installation is the finding
-        return [Finding(check="scene", state="broken", detail=describe_error(error))]
+        return [DoctorLine(check="scene", state="broken", detail=describe_error(error))]
     if len(hashes) > 1:
-        return [Finding(check="scene", state="broken", detail="two resets to one initial state differ")]
+        return [DoctorLine(check="scene", state="broken", detail="two resets to one initial state differ")]
     detail = f"resets exactly; {step_ms:.1f} ms a control step"
     if not scene.solves_constraints:
         detail += ", up to twice the usual: on this processor MuJoCo solves the constraints itself"
-    return [Finding(check="scene", state="ok", detail=detail), _pictures(scene)]
+    return [DoctorLine(check="scene", state="ok", detail=detail), _pictures(scene)]
 
 
-def _pictures(scene: Scene) -> Finding:
+def _pictures(scene: Scene) -> DoctorLine:
     """Render one view; a machine that simulates states alone need not be able to."""
     from ...toolkit.simulation.pictures.rendering import Camera
 
@@ -140,7 +140,7 @@ def _pictures(scene: Scene) -> Finding:
         started = time.perf_counter()
         camera.image("agentview")
     except ConflictVLAError as error:
-        return Finding(check="pictures", state="absent", detail=first_line(error))
-    return Finding(
+        return DoctorLine(check="pictures", state="absent", detail=first_line(error))
+    return DoctorLine(
         check="pictures", state="ok", detail=f"{(time.perf_counter() - started) * 1000:.0f} ms a view of 256 pixels"
     )

@@ -1,4 +1,4 @@
-"""Policies for the probe: one that honours every convention, and others broken on purpose, each in one way.
+"""Policies for the preflight checks: one that honours every convention, and others broken on purpose, each in one way.
 
 They act on what they are shown: where picture or state are not as in training, they wander off.
 """

@@ -1,4 +1,4 @@
-"""The probe passes a policy that honours every convention, and names each fault of those broken on purpose."""
+"""The preflight checks pass a policy that honours every convention, and name each fault of those broken on purpose."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.policies.interface import Policy
-from conflictvla.eval.preflight import checks as probe
-from conflictvla.eval.preflight.checks import CHECKS, DEFAULT_TASK, probe_policy
+from conflictvla.eval.preflight import action_checks
+from conflictvla.eval.preflight.checks import CHECKS, DEFAULT_TASK, check_policy
 from conflictvla.eval.rollouts.executors.in_process import InProcess
 from conflictvla.eval.rollouts.jobs import Job
 from conflictvla.toolkit.errors import InvalidInputError, NotFoundError
@@ -36,11 +36,11 @@ def scene() -> Scene:
 
 
 def test_a_sound_policy_passes_every_check(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probe, "FULL_DAYS", math.inf)  # pictures alone take longer where a machine is busy
-    findings = {finding.check: finding for finding in probe_policy(policies.Sound(), scene=scene, steps=STEPS)}
-    assert list(findings) == list(CHECKS)
+    monkeypatch.setattr(action_checks, "FULL_DAYS", math.inf)  # pictures alone take longer where a machine is busy
+    found = {result.check: result for result in check_policy(policies.Sound(), scene=scene, steps=STEPS)}
+    assert list(found) == list(CHECKS)
     assert len(CHECKS) == 10
-    assert {name: finding.verdict for name, finding in findings.items()} == dict.fromkeys(CHECKS, "pass")
+    assert {name: result.verdict for name, result in found.items()} == dict.fromkeys(CHECKS, "pass")
 
 
 FAULTS = [
@@ -71,9 +71,9 @@ def _steps(policy: type[Policy]) -> int:
 
 @pytest.mark.parametrize(("policy", "check", "verdict", "advice"), FAULTS)
 def test_each_fault_is_named(policy: type[Policy], check: str, verdict: str, advice: str, scene: Scene) -> None:
-    (finding,) = probe_policy(policy(), scene=scene, steps=_steps(policy), checks=[check])
-    assert finding.verdict == verdict, finding
-    assert advice in finding.advice
+    (result,) = check_policy(policy(), scene=scene, steps=_steps(policy), checks=[check])
+    assert result.verdict == verdict, result
+    assert advice in result.advice
 
 
 @pytest.mark.slow
@@ -81,23 +81,23 @@ def test_each_fault_is_named(policy: type[Policy], check: str, verdict: str, adv
 def test_each_fault_is_named_and_nothing_else_fails(
     policy: type[Policy], check: str, verdict: str, advice: str, scene: Scene
 ) -> None:
-    findings = {finding.check: finding for finding in probe_policy(policy(), scene=scene, steps=_steps(policy))}
-    assert findings[check].verdict == verdict, findings[check]
-    assert advice in findings[check].advice
-    others = {name for name, finding in findings.items() if finding.verdict == "fail"} - {check}
-    assert not others, [findings[name] for name in others]
+    found = {result.check: result for result in check_policy(policy(), scene=scene, steps=_steps(policy))}
+    assert found[check].verdict == verdict, found[check]
+    assert advice in found[check].advice
+    others = {name for name, result in found.items() if result.verdict == "fail"} - {check}
+    assert not others, [found[name] for name in others]
 
 
 @pytest.mark.parametrize(
-    ("policy", "said"),
+    ("policy", "line"),
     [
         (policies.Raises, "the policy raised: KeyError: 'observation.images.image2'"),
         (policies.NarrowActions, "the actions have shape (4, 6); return (n, 7) with n >= 1"),
     ],
 )
-def test_a_policy_that_gives_no_actions_is_told_so_alone(policy: type[Policy], said: str, scene: Scene) -> None:
-    (finding,) = probe_policy(policy(), scene=scene, steps=STEPS)
-    assert (finding.check, finding.verdict, finding.detail) == ("answers", "fail", said)
+def test_a_policy_that_gives_no_actions_gets_that_result_alone(policy: type[Policy], line: str, scene: Scene) -> None:
+    (result,) = check_policy(policy(), scene=scene, steps=STEPS)
+    assert (result.check, result.verdict, result.detail) == ("answers", "fail", line)
 
 
 @pytest.mark.parametrize(
@@ -108,28 +108,28 @@ def test_a_policy_that_gives_no_actions_is_told_so_alone(policy: type[Policy], s
     ],
 )
 def test_an_error_reads_the_same_in_a_check_and_in_a_run(policy: type[Policy], line: str, scene: Scene) -> None:
-    (found,) = probe_policy(policy(), scene=scene, steps=STEPS)
+    (result,) = check_policy(policy(), scene=scene, steps=STEPS)
     instance = next(i for i in load_instances() if f"{i.suite}/{i.base_task}" == DEFAULT_TASK)
     (outcome,) = InProcess().run(policy(), [Job(instance=instance, init_state=0, seed=0)], stop_on_failure=False)
     assert outcome.failure is not None
-    assert found.detail == line
+    assert result.detail == line
     assert outcome.failure.error.removeprefix(f"{outcome.failure.rollout_id}: ").removeprefix("step 0: ") == line
 
 
 def test_a_wrong_task_or_number_of_steps_is_refused(scene: Scene) -> None:
     with pytest.raises(NotFoundError, match="no base task 'libero_goal/x'"):
-        probe_policy(policies.Sound(), task="libero_goal/x")
+        check_policy(policies.Sound(), task="libero_goal/x")
     with pytest.raises(InvalidInputError, match="0 steps"):
-        probe_policy(policies.Sound(), scene=scene, steps=0)
+        check_policy(policies.Sound(), scene=scene, steps=0)
 
 
-def test_the_command_says_what_was_found_and_exits_with_1_where_something_fails() -> None:
+def test_the_command_reports_what_was_found_and_exits_with_1_where_something_fails() -> None:
     done = conflictvla("probe", "--policy", "persist", "--steps", "1", "--json")
-    findings = {found["check"]: found for found in json.loads(done.stdout)}
+    results = {result["check"]: result for result in json.loads(done.stdout)}
     assert done.returncode == 1
-    assert findings["prompt"]["verdict"] == "fail"  # persist pursues the goal whatever is said
-    assert findings["pictures"]["verdict"] == "warn"
-    assert findings["chunk length"] == {
+    assert results["prompt"]["verdict"] == "fail"  # persist pursues the goal whatever the instruction
+    assert results["pictures"]["verdict"] == "warn"
+    assert results["chunk length"] == {
         "check": "chunk length",
         "verdict": "pass",
         "detail": "1 actions a chunk",
