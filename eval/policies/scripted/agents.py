@@ -15,13 +15,15 @@ from typing import ClassVar
 import numpy as np
 
 from ....toolkit.arrays import FloatArray
+from ....toolkit.language.plan_json import plan_from_json
+from ....toolkit.premises import check
+from ....toolkit.simulation.observing.scene_facts import observe_facts
 from ....toolkit.simulation.observing.targets import goal_targets, target_positions
 from ....toolkit.simulation.scene import NO_OP, Scene
 from ..interface import Episode, Observation, PolicyInfo
 from . import fixtures, grasping, motion, skills
 from .goals import check_goal, handle_another, pursue
 from .motion import Motion
-from .premises import premises_hold as premises_of_instruction_hold
 
 SETTINGS: dict[str, str | int | float | bool] = {
     "position_gain": motion.POSITION_GAIN,
@@ -39,7 +41,7 @@ SETTINGS: dict[str, str | int | float | bool] = {
 """The constants of the skills that change behaviour the most, recorded with every rollout."""
 
 HESITATION = 0.5
-"""Share of its speed that a hesitating agent keeps."""
+"""Share of its speed at which a hesitating agent moves."""
 
 LEAST_STEPS, HALF_WAY = 20, 0.5
 """A late detector stops after this many actions at the earliest, and once this share of the way to its first target
@@ -52,8 +54,17 @@ ARM = slice(0, 6)
 """The components of an action that move the arm; the last is the gripper's."""
 
 
+def premises_hold(episode: Episode) -> bool:
+    """Whether the instruction's premises hold in the scene as it stands now, at the beginning of the episode.
+
+    The premise checker judges from the simulator; what the instance records of itself (arm, factors) is not read.
+    """
+    facts = observe_facts(episode.scene, episode.init_state)
+    return not check(plan_from_json(episode.instance.plan), facts)
+
+
 class Persist:
-    """Pursues the base task's reference goal, whatever the instruction says.
+    """Pursues the base task's reference goal, whatever the instruction.
 
     Args:
         premises_hold: Whether the premises of an episode's instruction hold; this agent never asks.
@@ -62,7 +73,7 @@ class Persist:
     name: ClassVar[str] = "persist"
     own_settings: ClassVar[dict[str, float]] = {}
 
-    def __init__(self, *, premises_hold: Callable[[Episode], bool] = premises_of_instruction_hold) -> None:
+    def __init__(self, *, premises_hold: Callable[[Episode], bool] = premises_hold) -> None:
         self.info = PolicyInfo(
             name=self.name,
             revision=importlib.metadata.version("conflictvla"),
@@ -129,7 +140,7 @@ class Hesitate(Persist):
 
     def _respond(self, episode: Episode) -> Motion:
         motion = pursue(episode.scene)
-        return motion if self._premises_hold(episode) else _slowed(motion)
+        return motion if self._premises_hold(episode) else _slow_down(motion)
 
 
 class DetectLate(Persist):
@@ -144,7 +155,7 @@ class DetectLate(Persist):
 
     def _respond(self, episode: Episode) -> Motion:
         motion = pursue(episode.scene)
-        return motion if self._premises_hold(episode) else _half_way(episode.scene, motion)
+        return motion if self._premises_hold(episode) else _stop_half_way(episode.scene, motion)
 
 
 class Redirect(Persist):
@@ -172,21 +183,21 @@ class Noisy(Persist):
 
     def _respond(self, episode: Episode) -> Motion:
         words = f"{episode.seed}/{episode.init_state}/{episode.instance.instance_id}".encode()
-        return _noisy(pursue(episode.scene), np.random.default_rng(list(words)))
+        return _add_noise(pursue(episode.scene), np.random.default_rng(list(words)))
 
 
 AGENTS = {agent.name: agent for agent in (Persist, Refuse, FailPersist, Hesitate, DetectLate, Redirect, Noisy)}
 """The scripted agents by name."""
 
 
-def _slowed(motion: Motion) -> Motion:
+def _slow_down(motion: Motion) -> Motion:
     for action in motion:
         slow = np.clip(action, -1.0, 1.0)
         slow[ARM] *= HESITATION
         yield slow
 
 
-def _half_way(scene: Scene, motion: Motion) -> Motion:
+def _stop_half_way(scene: Scene, motion: Motion) -> Motion:
     """A motion up to half of the way to the first target, and then none."""
     (target, *_) = goal_targets(scene.task)
 
@@ -201,7 +212,7 @@ def _half_way(scene: Scene, motion: Motion) -> Motion:
     yield from _hold_still()
 
 
-def _noisy(motion: Motion, noise: np.random.Generator) -> Motion:
+def _add_noise(motion: Motion, noise: np.random.Generator) -> Motion:
     for action in motion:
         disturbed = np.array(action)
         disturbed[ARM] += noise.normal(scale=NOISE, size=6)

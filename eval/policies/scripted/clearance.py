@@ -9,7 +9,7 @@ import numpy as np
 from ....toolkit.arrays import BoolArray, FloatArray
 from ....toolkit.simulation.observing.targets import body_box, collision_geoms
 from ....toolkit.simulation.scene import Scene
-from .motion import OPEN, Pose
+from .motion import OPEN, HandPose
 
 STEP_M = 0.001
 """How finely the next wall is sought along a line."""
@@ -18,7 +18,7 @@ FINGER_M = 0.026
 """Thickness of a finger."""
 
 MARGIN_M, WAY_MARGIN_M = 0.005, 0.015
-"""Gap kept at a grasp and on the way: things may be thinner than the points are apart, and ways not quite straight."""
+"""Gap at a grasp and on the way: objects may be thinner than the points are apart, and ways not quite straight."""
 
 WAY_STEP_M = 0.02
 """How finely a way is looked at."""
@@ -27,13 +27,13 @@ RISES_M = (0.0, 0.04, 0.08, 0.12, 0.16, 0.2)
 """How much higher than its ends a way over obstacles is tried."""
 
 OVERHANG_M = 0.3
-"""Up to this height above a thing something hangs over it."""
+"""What is up to this height above an object hangs over it."""
 
 ROBOT = ("robot0", "gripper0", "mount0")
 """How the names of the robot's bodies begin."""
 
 
-def occupied(scene: Scene, geoms: list[int], points: FloatArray, margin_m: float = 0.0) -> BoolArray:
+def inside_geoms(scene: Scene, geoms: list[int], points: FloatArray, margin_m: float = 0.0) -> BoolArray:
     """Which points, shape (P, 3), lie within the geoms' own boxes, made larger by a margin, shape (P,)."""
     geoms = _near(scene, geoms, points, margin_m)
     rotations = np.array(scene.data.geom_xmat[geoms]).reshape(-1, 3, 3)
@@ -63,7 +63,7 @@ def corners(scene: Scene, geoms: list[int]) -> FloatArray:
 def free_way(scene: Scene, name: str, start: FloatArray, direction: FloatArray, longest_m: float = 0.5) -> float:
     """How far it is from a point along a direction until something is met, other than the robot and one object."""
     distances = np.arange(0.0, longest_m, STEP_M)
-    met = occupied(scene, _surroundings(scene, name), start + distances[:, np.newaxis] * direction)
+    met = inside_geoms(scene, _surroundings(scene, name), start + distances[:, np.newaxis] * direction)
     return float(distances[int(np.argmax(met))]) if met.any() else longest_m
 
 
@@ -76,10 +76,10 @@ def is_overhung(scene: Scene, name: str) -> bool:
         high[2] + np.arange(0.01, OVERHANG_M, 0.01),
     )
     points = np.array(np.meshgrid(*axes)).reshape(3, -1).T
-    return bool(occupied(scene, _surroundings(scene, name), points).any())
+    return bool(inside_geoms(scene, _surroundings(scene, name), points).any())
 
 
-def in_the_way(scene: Scene, pose: Pose, opening: float, name: str) -> int:
+def in_the_way(scene: Scene, pose: HandPose, opening: float, name: str) -> int:
     """How many points of a hand in a pose are within something other than one object.
 
     Args:
@@ -89,10 +89,10 @@ def in_the_way(scene: Scene, pose: Pose, opening: float, name: str) -> int:
         name: The object that it may touch.
     """
     points = pose.position_m + hand_points(opening) @ pose.rotation.T
-    return int(occupied(scene, _surroundings(scene, name), points, MARGIN_M).sum())
+    return int(inside_geoms(scene, _surroundings(scene, name), points, MARGIN_M).sum())
 
 
-def way_over(scene: Scene, start: Pose, end: Pose, name: str, *, carried: bool) -> list[FloatArray]:
+def way_over(scene: Scene, start: HandPose, end: HandPose, name: str, *, carried: bool) -> list[FloatArray]:
     """Points in m, shape (3,), over which a hand gets from pose to pose without meeting what stands in between.
 
     Args:
@@ -116,7 +116,7 @@ def way_over(scene: Scene, start: Pose, end: Pose, name: str, *, carried: bool) 
         height = max(start.position_m[2], end.position_m[2]) + rise_m
         ways.append([np.array([*pose.position_m[:2], height]) for pose in (start, end)] if rise_m else [])
         swept = _swept(body, [start.position_m, *ways[-1], end.position_m])
-        met.append(int(occupied(scene, around, swept, WAY_MARGIN_M).sum()))
+        met.append(int(inside_geoms(scene, around, swept, WAY_MARGIN_M).sum()))
         if not met[-1]:
             break
     return ways[int(np.argmin(met))]

@@ -12,7 +12,20 @@ from ....toolkit.arrays import FloatArray
 from ....toolkit.simulation.observing.targets import body_box, moving_joint, opening_direction, target_positions
 from ....toolkit.simulation.scene import Scene
 from .grasping import ACROSS, DOWN
-from .motion import CLOSED, OPEN, PASSED_M, TOUCH_SPEED, Motion, Pose, action_toward, go, reach, rotated, shift, stay
+from .motion import (
+    CLOSED,
+    OPEN,
+    PASSED_M,
+    TOUCH_SPEED,
+    HandPose,
+    Motion,
+    action_toward,
+    go,
+    reach,
+    rotated,
+    shift,
+    stay,
+)
 from .skills import HOVER_M
 
 PULL_TILT_RAD, PULL_RUN_UP_M = np.radians(75.0), 0.12
@@ -25,7 +38,7 @@ PRESS_BELOW_M, PRESS_INWARD_M = 0.03, 0.06
 """Where a door is pressed: how far below its upper edge, and how far from its handle towards the hinge."""
 
 PRESS_TILT_RAD = np.radians(60.0)
-"""How far from straight down the fingers point at a handle that they push, to keep clear of the handles above it."""
+"""How far from straight down the fingers point at a handle that they push, to stay clear of the handles above it."""
 
 SHUT_SHARE = 0.01
 """What is open by less of its travel is shut."""
@@ -42,10 +55,10 @@ def pull(scene: Scene, handle: str, *, empty: bool) -> Motion:
     joint = moving_joint(scene, handle)
     outward = opening_direction(scene, joint)
     side = 1.0 if outward @ ACROSS >= 0.0 else -1.0
-    level = Pose(position_m=np.zeros(3), approach=DOWN, fingers=side * outward)
+    level = HandPose(position_m=np.zeros(3), approach=DOWN, fingers=side * outward)
     level = level.turned(np.cross(DOWN, outward), -PULL_TILT_RAD)
 
-    def before(distance_m: float) -> Pose:
+    def before(distance_m: float) -> HandPose:
         return level.moved(target_positions(scene, [handle])[0] + outward * distance_m)
 
     yield from reach(scene, lambda: before(PULL_RUN_UP_M), OPEN, within_m=PASSED_M)
@@ -64,7 +77,7 @@ def press(scene: Scene, handle: str, *, empty: bool) -> Motion:
     joint = moving_joint(scene, handle)
     address, travel = scene.model.jnt_qposadr[joint], float(np.ptp(scene.model.jnt_range[joint]))
 
-    def outside(distance_m: float, above_m: float = 0.0) -> Pose:
+    def outside(distance_m: float, above_m: float = 0.0) -> HandPose:
         return _press_pose(scene, handle).moved(opening_direction(scene, joint) * distance_m + [0.0, 0.0, above_m])
 
     yield from reach(scene, lambda: outside(PRESS_RUN_UP_M, HOVER_M), OPEN, within_m=PASSED_M)
@@ -81,18 +94,18 @@ def press(scene: Scene, handle: str, *, empty: bool) -> Motion:
     yield from shift(scene, [0.0, 0.0, HOVER_M], gripper)
 
 
-def _press_pose(scene: Scene, handle: str) -> Pose:
+def _press_pose(scene: Scene, handle: str) -> HandPose:
     """The hand at what it presses: a handle that slides from the front, a door that swings by its upper edge."""
     joint, at = moving_joint(scene, handle), target_positions(scene, [handle])[0]
     if not _is_hinged(scene, joint):
         outward = opening_direction(scene, joint)
-        upright = Pose(position_m=at, approach=DOWN, fingers=np.cross(outward, DOWN))
+        upright = HandPose(position_m=at, approach=DOWN, fingers=np.cross(outward, DOWN))
         return upright.turned(np.cross(DOWN, outward), -PRESS_TILT_RAD)
     anchor = np.array(scene.data.xanchor[joint])
     lever = (at - anchor) * [1.0, 1.0, 0.0]
     point = anchor + lever * (1.0 - PRESS_INWARD_M / np.linalg.norm(lever))
     point[2] = body_box(scene, scene.model.body(scene.model.jnt_bodyid[joint]).name)[1][2] - PRESS_BELOW_M
-    return Pose(position_m=point, approach=DOWN, fingers=ACROSS)
+    return HandPose(position_m=point, approach=DOWN, fingers=ACROSS)
 
 
 def way_out(scene: Scene, handle: str) -> FloatArray:
@@ -112,9 +125,9 @@ def turn(scene: Scene, knob: str, *, empty: bool) -> Motion:
     address = scene.model.jnt_qposadr[joint]
     axis = np.array(scene.data.xaxis[joint])
 
-    def grasp(height_m: float, ahead_rad: float = 0.0) -> Pose:
+    def grasp(height_m: float, ahead_rad: float = 0.0) -> HandPose:
         position = target_positions(scene, [knob])[0] + np.array([0.0, 0.0, height_m])
-        leaning = Pose(position_m=position, approach=DOWN, fingers=ACROSS).turned(ACROSS, TURN_TILT_RAD)
+        leaning = HandPose(position_m=position, approach=DOWN, fingers=ACROSS).turned(ACROSS, TURN_TILT_RAD)
         return leaning.turned(axis, float(scene.data.qpos[address]) + ahead_rad)
 
     yield from reach(scene, lambda: grasp(HOVER_M), OPEN)

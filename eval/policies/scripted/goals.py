@@ -10,12 +10,12 @@ from ....toolkit.simulation.observing.targets import KNOB, goal_targets, handle_
 from ....toolkit.simulation.scene import Scene
 from .fixtures import press, pull, turn, way_out
 from .grasping import ACROSS, DOWN, choose_grasp
-from .motion import OPEN, Motion, Pose, go, stay
+from .motion import OPEN, HandPose, Motion, go, stay
 from .places import chamber, fit, is_dish_on_table, is_drawer, path_past_others, resting_place, standing_place
 from .skills import insert, pick, place, tow, underside
 
 LEAN_RAD = np.radians(30.0)
-"""How far the hand leans outward to take things from under an open drawer."""
+"""How far the hand leans outward to take objects from under an open drawer."""
 
 FIXTURE_ABOVE_M = 0.3
 """Height above a fixture's origin at which a hand that was sent there waits."""
@@ -78,7 +78,7 @@ def handle_another(scene: Scene) -> Motion:
 
 def _wait_above(scene: Scene, fixture: str) -> Motion:
     above = target_positions(scene, [fixture])[0] + [0.0, 0.0, FIXTURE_ABOVE_M]
-    yield from go(scene, Pose(position_m=above, approach=DOWN, fingers=ACROSS), OPEN)
+    yield from go(scene, HandPose(position_m=above, approach=DOWN, fingers=ACROSS), OPEN)
     while True:
         yield from stay(scene, OPEN)
 
@@ -107,7 +107,7 @@ def _achieve(scene: Scene, predicate: tuple[str, ...], *, empty: bool) -> Motion
 
 
 def _bring(scene: Scene, relation: str, subject: str, place_name: str, *, empty: bool) -> Motion:
-    """Bring a thing onto or into a place."""
+    """Bring an object onto or into a place."""
     if is_dish_on_table(scene, subject, place_name):
         yield from tow(scene, subject, path_past_others(scene, subject, place_name), empty=empty)
         return

@@ -14,32 +14,32 @@ import numpy as np
 from ....toolkit.arrays import FloatArray
 from ....toolkit.simulation.observing.targets import body_box, collision_geoms
 from ....toolkit.simulation.scene import Scene
-from .clearance import STEP_M, corners, in_the_way, is_overhung, occupied
-from .motion import HALF_OPEN, OPEN, Pose, rotated
+from .clearance import STEP_M, corners, in_the_way, inside_geoms, is_overhung
+from .motion import HALF_OPEN, OPEN, HandPose, rotated
 
 GRIPPER_WIDTH_M = 0.07
-"""Widest thing that the hand takes between its fingers."""
+"""Widest object that the hand takes between its fingers."""
 
 OPEN_WIDTH_M = 0.08
 """Gap between the open fingers."""
 
 GRASP_DEPTH_M, RIM_DEPTH_M, RIM_INSET_M = 0.025, 0.027, 0.009
-"""How far below the top of a thing, or of its rim, the fingertips close, and how far in from the outermost point."""
+"""How far below the top of an object, or of its rim, the fingertips close, and how far in from the outermost point."""
 
 KNOB_DEPTH_M = 0.008
-"""How far below the top of a knob that sticks out of a thing the fingertips close."""
+"""How far below the top of a knob that sticks out of an object the fingertips close."""
 
 FINGERTIP_M = 0.01
 """How far the fingertips reach past the site between them."""
 
 ROUND_M = 0.015
-"""A hollow thing whose two widths differ by less is round; one that is not has a handle."""
+"""A hollow object with two widths that differ by less is round; one that is not has a handle."""
 
 WALL_M = 0.004
 """Half of the thickness of a wall that the fingers close on."""
 
 HANDLE_TILT_RAD = np.radians(60.0)
-"""How far from straight down the fingers point at the handle of a thing."""
+"""How far from straight down the fingers point at the handle of an object."""
 
 LEANING_AZIMUTH_RAD = np.radians(20.0)
 """Where on the rim a leaning hand takes hold: past the far side, so that its width misses the neighbours."""
@@ -48,10 +48,10 @@ AZIMUTHS_RAD = np.radians([0.0, 180.0, 30.0, -30.0, 150.0, -150.0, 60.0, -60.0, 
 """Where on a rim a grasp is tried, from the far side in the order of preference."""
 
 BESIDES_M = (0.0, 0.01, -0.01, 0.02, -0.02)
-"""How far beside its middle a thing is taken, where something stands in the way of the hand there."""
+"""How far beside its middle an object is taken, where something stands in the way of the hand there."""
 
 YAWS_RAD = np.radians(np.arange(-85.0, 91.0, 5.0))
-"""Ways to turn the fingers in which a thing's width is measured."""
+"""Ways to turn the fingers in which an object's width is measured."""
 
 DOWN, ACROSS, ALONG = np.array([0.0, 0.0, -1.0]), np.array([0.0, 1.0, 0.0]), np.array([1.0, 0.0, 0.0])
 """The hand's approach from above, and the two ways in which its fingers may then open."""
@@ -72,9 +72,9 @@ class Grasp:
     Attributes:
         hold: By what it is held.
         fingers: Direction in which the fingers open, unit vector, shape (3,); for a rim, the way out from the middle.
-        lean_rad: How far the hand leans outward over the rim, to keep clear of what hangs over the object.
-        opening: Finger command on the way: ``OPEN``, or ``HALF_OPEN`` where there is no room for more.
-        beside_m: Offset from the middle of a thing that is taken between the fingers, shape (3,).
+        lean_rad: How far the hand leans outward over the rim, to stay clear of what hangs over the object.
+        opening: Finger command on the way: ``OPEN``, or ``HALF_OPEN`` where there is no space for more.
+        beside_m: Offset from the middle of an object that is taken between the fingers, shape (3,).
     """
 
     hold: Hold
@@ -123,42 +123,42 @@ def _tries(scene: Scene, name: str, lean_rad: float) -> list[Grasp]:
 
 
 def _besides(scene: Scene, name: str, fingers: FloatArray) -> list[tuple[float, ...]]:
-    """Offsets from the middle at which a thing is still between the fingers, the middle first."""
+    """Offsets from the middle at which an object is still between the fingers, the middle first."""
     length = np.cross(DOWN, fingers)
-    rooms_m = (
+    free_m = (
         0.5 * width_along(scene, name, length) - FINGERTIP_M,
         0.5 * (OPEN_WIDTH_M - width_along(scene, name, fingers)) - FINGERTIP_M,
     )
-    steps = [[step_m for step_m in BESIDES_M if abs(step_m) <= max(0.0, room_m)] for room_m in rooms_m]
+    steps = [[step_m for step_m in BESIDES_M if abs(step_m) <= max(0.0, half_m)] for half_m in free_m]
     return [tuple(length * along + fingers * across) for across in steps[1] for along in steps[0]]
 
 
-def grasp_pose(scene: Scene, name: str, grasp: Grasp) -> Pose:
+def grasp_pose(scene: Scene, name: str, grasp: Grasp) -> HandPose:
     """Where the hand closes, as the object stands now."""
     low, high = body_box(scene, f"{name}_main")
     middle = 0.5 * (low + high)
     if grasp.hold is Hold.BETWEEN:
         height = max(high[2] - GRASP_DEPTH_M, low[2] + FINGERTIP_M)
         at = np.array([middle[0], middle[1], height]) + grasp.beside_m
-        return Pose(position_m=at, approach=DOWN, fingers=grasp.fingers)
+        return HandPose(position_m=at, approach=DOWN, fingers=grasp.fingers)
     if grasp.hold is Hold.KNOB:
         knob = _top(scene, name)
-        return Pose(position_m=knob - [0.0, 0.0, KNOB_DEPTH_M], approach=DOWN, fingers=grasp.fingers)
+        return HandPose(position_m=knob - [0.0, 0.0, KNOB_DEPTH_M], approach=DOWN, fingers=grasp.fingers)
     outward = grasp.fingers
     rim = middle + outward * _rim_radius(scene, name, outward)
     fingers = outward if outward @ ACROSS >= -1e-9 else -outward
-    upright = Pose(position_m=np.array([rim[0], rim[1], high[2] - RIM_DEPTH_M]), approach=DOWN, fingers=fingers)
+    upright = HandPose(position_m=np.array([rim[0], rim[1], high[2] - RIM_DEPTH_M]), approach=DOWN, fingers=fingers)
     return upright.turned(np.cross(DOWN, outward), -grasp.lean_rad)
 
 
-def handle_grasp_pose(scene: Scene, name: str, outward: FloatArray) -> Pose:
+def handle_grasp_pose(scene: Scene, name: str, outward: FloatArray) -> HandPose:
     """How to take an object by what sticks out of it furthest in a level direction, the fingers to both sides of it."""
     geoms = collision_geoms(scene, int(scene.model.body(f"{name}_main").id))
     reaches = [(corners(scene, [geom]) @ outward).max() for geom in geoms]
     middle = corners(scene, [geoms[int(np.argmax(reaches))]]).mean(axis=0)
     sideways = np.cross(-DOWN, outward)
     fingers = sideways if sideways @ ALONG >= 0.0 else -sideways
-    upright = Pose(position_m=middle, approach=DOWN, fingers=fingers)
+    upright = HandPose(position_m=middle, approach=DOWN, fingers=fingers)
     return upright.turned(np.cross(DOWN, outward), -HANDLE_TILT_RAD)
 
 
@@ -180,7 +180,7 @@ def _is_hollow(scene: Scene, name: str) -> bool:
     middle = 0.5 * (low + high)
     depths = np.linspace(0.0, min(RIM_DEPTH_M, 0.5 * (high - low)[2]), 8)
     points = np.array([[middle[0], middle[1], high[2] - depth] for depth in depths])
-    return not occupied(scene, collision_geoms(scene, int(scene.model.body(f"{name}_main").id)), points).any()
+    return not inside_geoms(scene, collision_geoms(scene, int(scene.model.body(f"{name}_main").id)), points).any()
 
 
 def _top(scene: Scene, name: str) -> FloatArray:
@@ -192,7 +192,7 @@ def _top(scene: Scene, name: str) -> FloatArray:
 
 
 def _rim_radius(scene: Scene, name: str, outward: FloatArray) -> float:
-    """How far from the middle of a hollow thing's box its wall is to be taken, in m."""
+    """How far from the middle of a hollow object's box its wall is to be taken, in m."""
     low, high = body_box(scene, f"{name}_main")
     width = high - low
     if abs(width[0] - width[1]) < ROUND_M:
@@ -201,5 +201,5 @@ def _rim_radius(scene: Scene, name: str, outward: FloatArray) -> float:
     radii = np.arange(0.0, 0.5 * width[:2].max(), STEP_M)
     points = middle + radii[:, np.newaxis] * outward
     points[:, 2] = high[2] - RIM_DEPTH_M
-    wall = occupied(scene, collision_geoms(scene, int(scene.model.body(f"{name}_main").id)), points)
+    wall = inside_geoms(scene, collision_geoms(scene, int(scene.model.body(f"{name}_main").id)), points)
     return float(radii[int(np.argmax(wall))] + WALL_M) if wall.any() else float(0.5 * width[1] - RIM_INSET_M)

@@ -51,7 +51,7 @@ FINGER_STEPS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pose:
+class HandPose:
     """Where the hand should be.
 
     Attributes:
@@ -64,13 +64,13 @@ class Pose:
     approach: FloatArray
     fingers: FloatArray
 
-    def moved(self, offset_m: npt.ArrayLike) -> Pose:
+    def moved(self, offset_m: npt.ArrayLike) -> HandPose:
         """The same orientation elsewhere."""
-        return Pose(position_m=self.position_m + np.asarray(offset_m), approach=self.approach, fingers=self.fingers)
+        return HandPose(position_m=self.position_m + np.asarray(offset_m), approach=self.approach, fingers=self.fingers)
 
-    def turned(self, axis: FloatArray, angle_rad: float) -> Pose:
+    def turned(self, axis: FloatArray, angle_rad: float) -> HandPose:
         """The same place, the hand turned about an axis through it."""
-        return Pose(
+        return HandPose(
             position_m=self.position_m,
             approach=rotated(self.approach, axis, angle_rad),
             fingers=rotated(self.fingers, axis, angle_rad),
@@ -100,7 +100,7 @@ def rotation_vector(rotation: FloatArray) -> FloatArray:
     return np.asarray(axis / sine * np.arctan2(sine, 0.5 * (np.trace(rotation) - 1.0)))
 
 
-def action_toward(scene: Scene, pose: Pose, gripper: float, speed: float = TOP_SPEED) -> FloatArray:
+def action_toward(scene: Scene, pose: HandPose, gripper: float, speed: float = TOP_SPEED) -> FloatArray:
     """The action, shape (7,), that moves the hand towards a pose, no translation component above ``speed``."""
     way = POSITION_GAIN * (pose.position_m - scene.grip_pos()) / METRES_PER_UNIT
     turn = _turn_left(scene, pose) / RADIANS_PER_UNIT
@@ -112,7 +112,7 @@ def action_toward(scene: Scene, pose: Pose, gripper: float, speed: float = TOP_S
 
 def reach(
     scene: Scene,
-    pose: Callable[[], Pose],
+    pose: Callable[[], HandPose],
     gripper: float,
     *,
     within_m: float = ARRIVED_M,
@@ -142,7 +142,9 @@ def reach(
         yield action_toward(scene, goal, gripper, speed)
 
 
-def go(scene: Scene, pose: Pose, gripper: float, *, within_m: float = ARRIVED_M, speed: float = TOP_SPEED) -> Motion:
+def go(
+    scene: Scene, pose: HandPose, gripper: float, *, within_m: float = ARRIVED_M, speed: float = TOP_SPEED
+) -> Motion:
     """Move to a pose that stays where it is; otherwise as ``reach``."""
     yield from reach(scene, lambda: pose, gripper, within_m=within_m, speed=speed)
 
@@ -166,12 +168,12 @@ def stay(scene: Scene, gripper: float, steps: int = FINGER_STEPS) -> Motion:
         yield action_toward(scene, pose, gripper)
 
 
-def present_pose(scene: Scene) -> Pose:
+def present_pose(scene: Scene) -> HandPose:
     """Where the hand is now."""
     rotation = np.array(scene.data.site_xmat[scene.arm.grip_site]).reshape(3, 3)
-    return Pose(position_m=scene.grip_pos(), approach=rotation[:, 2], fingers=rotation[:, 0])
+    return HandPose(position_m=scene.grip_pos(), approach=rotation[:, 2], fingers=rotation[:, 0])
 
 
-def _turn_left(scene: Scene, pose: Pose) -> FloatArray:
+def _turn_left(scene: Scene, pose: HandPose) -> FloatArray:
     present = np.array(scene.data.site_xmat[scene.arm.grip_site]).reshape(3, 3)
     return rotation_vector(pose.rotation @ present.T)

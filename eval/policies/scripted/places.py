@@ -1,4 +1,4 @@
-"""Where things go: on or in a place, side by side, into a compartment or a chamber, and past what stands around."""
+"""Where objects go: on or in a place, side by side, into a compartment or a chamber, and past what stands around."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from .motion import OPEN
 from .skills import LEVEL, LOWERING_M, underside
 
 INTO_REGION_M = 0.04
-"""How far inside a region, along its upright axis, a thing is put down; LIBERO counts up to 0.10 m."""
+"""How far inside a region, along its upright axis, an object is put down; LIBERO counts up to 0.10 m."""
 
 ABOVE_M = 0.01
-"""Height above the top of a thing from which another is dropped into or onto it."""
+"""Height above the top of an object from which another is dropped into or onto it."""
 
 DISH_HEIGHT_M = 0.03
-"""Things too wide to grasp and no higher than this are moved over the table, not lifted."""
+"""Objects too wide to grasp and no higher than this are moved over the table, not lifted."""
 
 BACK_GAP_M = 0.02
-"""Gap left behind a thing that is put into a chamber."""
+"""Gap left behind an object that is put into a chamber."""
 
 SIDE_GAP_M = 0.006
-"""Gap left between things that are put down side by side."""
+"""Gap left between objects that are put down side by side."""
 
 SPOT_SHARE = 0.6
-"""How far out in a region of the table, of its half sizes, a thing may be put down."""
+"""How far out in a region of the table, of its half sizes, an object may be put down."""
 
 UP = np.array([0.0, 0.0, 1.0])
 
@@ -48,7 +48,7 @@ CORNER_M = 0.03
 
 
 def resting_place(scene: Scene, relation: str, subject: str, place_name: str) -> Callable[[], FloatArray]:
-    """Where the underside of a thing goes that should be on or in a place, in m, shape (3,), as a function of now.
+    """Where the underside of an object goes that should be on or in a place, in m, shape (3,), as a function of now.
 
     A function, since places move: a drawer is pulled out, a plate is pushed.
     """
@@ -83,7 +83,7 @@ def _middle(scene: Scene, relation: str, place_name: str) -> Callable[[], FloatA
 
 
 def _beside_others(scene: Scene, relation: str, subject: str, place_name: str) -> FloatArray:
-    """Offset, in m, shape (3,), from the middle of a place that several things of the goal share, side by side."""
+    """Offset, in m, shape (3,), from the middle of a place that several objects of the goal share, side by side."""
     sharing = [part[1] for part in scene.task.goal if part[0] == "on" == relation and part[2:] == (place_name,)]
     rank = sharing.index(subject) - 0.5 * (len(sharing) - 1) if subject in sharing else 0.0
     low, high = body_box(scene, f"{subject}_main")
@@ -106,7 +106,7 @@ def _free_spot(scene: Scene, subject: str, region: str, middle: FloatArray) -> F
 
 
 def fit(scene: Scene, subject: str, grasp: Grasp, relation: str, place_name: str) -> tuple[FloatArray | None, float]:
-    """How to turn the fingers over a narrow compartment, None if no matter, and how far to lower a thing into it."""
+    """How to turn the fingers over a narrow compartment, None for any way, and how far to lower an object into it."""
     region = scene.libero.object_sites_dict.get(place_name)
     parent = getattr(region, "parent_name", None)
     if relation != "in" or parent not in scene.libero.fixtures_dict or is_drawer(scene, place_name):
@@ -120,7 +120,7 @@ def fit(scene: Scene, subject: str, grasp: Grasp, relation: str, place_name: str
 
 
 def chamber(scene: Scene, relation: str, place_name: str) -> str | None:
-    """Name of the fixture with a door whose inside a place is, such as a microwave."""
+    """Name of the fixture with a door that a place is inside of, such as a microwave."""
     site = scene.libero.object_sites_dict.get(place_name)
     parent = getattr(site, "parent_name", None)
     if relation != "in" or parent not in scene.libero.fixtures_dict or is_drawer(scene, place_name):
@@ -130,7 +130,7 @@ def chamber(scene: Scene, relation: str, place_name: str) -> str | None:
 
 
 def standing_place(scene: Scene, subject: str, region: str, outward: FloatArray) -> Callable[[], FloatArray]:
-    """Where the underside of a thing stands in a chamber: amid its walls, near its back."""
+    """Where the underside of an object stands in a chamber: amid its walls, near its back."""
     middle = np.array(scene.data.site_xpos[scene.model.site(region).id])
     sideways = np.asarray(np.cross(outward, UP))
     ways = np.array([sideways, -sideways, -outward, -UP])
@@ -159,7 +159,7 @@ def is_drawer(scene: Scene, region: str) -> bool:
 
 
 def is_dish_on_table(scene: Scene, subject: str, region: str) -> bool:
-    """Whether a thing is a dish, too flat and wide to grasp, that belongs to a region of the table."""
+    """Whether an object is a dish, too flat and wide to grasp, that belongs to a region of the table."""
     if not _is_on_table(scene, region):
         return False
     low, high = body_box(scene, f"{subject}_main")
@@ -176,15 +176,15 @@ def path_past_others(scene: Scene, dish: str, region: str) -> list[FloatArray]:
     positions = target_positions(scene, others) * LEVEL
     along = np.clip((positions - start) @ heading, 0.0, np.linalg.norm(way))
     off = positions - start - along[:, np.newaxis] * heading
-    rooms_m = np.array([_radius(scene, other) for other in others]) + _radius(scene, dish) + PASSING_MARGIN_M
-    overlaps_m = np.where(along > 0.0, rooms_m - np.linalg.norm(off, axis=1), -np.inf)
+    apart_m = np.array([_radius(scene, other) for other in others]) + _radius(scene, dish) + PASSING_MARGIN_M
+    overlaps_m = np.where(along > 0.0, apart_m - np.linalg.norm(off, axis=1), -np.inf)
     worst = int(np.argmax(overlaps_m))
     if overlaps_m[worst] <= 0.0:
         return [goal]
     side = np.cross(heading, [0.0, 0.0, 1.0])
     side *= -1.0 if off[worst] @ side > 0.0 else 1.0
     half_size = float(np.min(scene.libero.object_sites_dict[region].size[:2]))
-    beside = positions[worst] + side * rooms_m[worst] + heading * CORNER_M
+    beside = positions[worst] + side * apart_m[worst] + heading * CORNER_M
     return [beside, goal + half_size * (0.6 * side + 0.4 * heading)]
 
 

@@ -23,8 +23,8 @@ from .motion import (
     OPEN,
     PASSED_M,
     TOUCH_SPEED,
+    HandPose,
     Motion,
-    Pose,
     action_toward,
     go,
     present_pose,
@@ -37,13 +37,13 @@ HOVER_M = 0.08
 """Height above a grasp from which the hand comes down straight, and to which it lifts."""
 
 CLEARANCE_M = 0.03
-"""Gap kept between what is carried and what it is carried over."""
+"""Gap between what is carried and what it is carried over."""
 
 LOWERING_M = 0.07
-"""How far below a destination a thing is lowered if nothing stops it earlier."""
+"""How far below a destination an object is lowered if nothing stops it earlier."""
 
 SLIPPED_M = 0.04
-"""A thing that has moved this far in the hand has slipped from it."""
+"""An object that has moved this far in the hand has slipped from it."""
 
 LEANING_HOVER_M = 0.16
 """How far back along its approach a leaning hand lines up, to come in under what hangs over the object."""
@@ -52,7 +52,7 @@ SIDESTEP_M = 0.13
 """How far an object is brought out from under what hangs over it, before it is lifted."""
 
 INSERT_RISE_M, INSERT_RUN_UP_M, INSERT_SPEED = 0.015, 0.1, 0.4
-"""Inserting: gap kept under the thing, how far in front of the opening it is lined up, and the speed going in."""
+"""Inserting: gap under the object, how far in front of the opening it is lined up, and the speed going in."""
 
 TOW_AHEAD_M, TOW_LEAD_M, TOW_SHORT_M, TOW_LOST_M = 0.02, 0.03, 0.018, 0.08
 TOW_PRESS_M = 0.004
@@ -70,7 +70,7 @@ LEVEL = np.array([1.0, 1.0, 0.0])
 def pick(scene: Scene, name: str, grasp: Grasp, *, empty: bool) -> Motion:
     """Take an object from above and lift it."""
 
-    def back(distance_m: float) -> Pose:
+    def back(distance_m: float) -> HandPose:
         pose = grasp_pose(scene, name, grasp)
         return pose.moved(-distance_m * pose.approach)
 
@@ -117,10 +117,10 @@ def place(
     carried = grasp_pose(scene, name, grasp).position_m - underside(scene, name)
     turned = held.fingers if fingers is None else fingers
 
-    def over(height_m: float) -> Pose:
+    def over(height_m: float) -> HandPose:
         offset = carried if empty else scene.grip_pos() - underside(scene, name)
         position = destination() + offset + np.array([0.0, 0.0, height_m])
-        return Pose(position_m=position, approach=held.approach, fingers=turned)
+        return HandPose(position_m=position, approach=held.approach, fingers=turned)
 
     def carry(gripper: float) -> Motion:
         rise_m = max(over(CLEARANCE_M).position_m[2] - scene.grip_pos()[2], 0.0)
@@ -146,11 +146,11 @@ def insert(scene: Scene, name: str, outward: FloatArray, resting: Callable[[], F
         empty: Go the same way with an open hand.
     """
 
-    def take(back_m: float) -> Pose:
+    def take(back_m: float) -> HandPose:
         pose = handle_grasp_pose(scene, name, outward)
         return pose.moved(-back_m * pose.approach)
 
-    def at(out_m: float) -> Pose:
+    def at(out_m: float) -> HandPose:
         offset = carried if empty else scene.grip_pos() - underside(scene, name)
         return held.moved(resting() + offset + outward * out_m + [0.0, 0.0, INSERT_RISE_M] - held.position_m)
 
@@ -174,10 +174,10 @@ def insert(scene: Scene, name: str, outward: FloatArray, resting: Callable[[], F
     yield from shift(scene, [0.0, 0.0, HOVER_M])
 
 
-def _over(scene: Scene, name: str, end: Pose, gripper: float, *, carried: bool = False) -> Motion:
+def _over(scene: Scene, name: str, end: HandPose, gripper: float, *, carried: bool = False) -> Motion:
     """Where something stands in the straight way to a pose, go over it as far as above that pose."""
     for point in way_over(scene, present_pose(scene), end, name, carried=carried):
-        pose = Pose(position_m=point, approach=end.approach, fingers=end.fingers)
+        pose = HandPose(position_m=point, approach=end.approach, fingers=end.fingers)
         yield from go(scene, pose, gripper, within_m=PASSED_M)
 
 
@@ -210,11 +210,11 @@ def tow(scene: Scene, name: str, path: Sequence[FloatArray], *, empty: bool) -> 
     def way(point: FloatArray) -> FloatArray:
         return np.asarray((point - target_positions(scene, [name])[0]) * LEVEL)
 
-    def inside(height_m: float) -> Pose:
+    def inside(height_m: float) -> HandPose:
         low, high = body_box(scene, f"{name}_main")
         middle = 0.5 * (low + high)
         position = np.array([middle[0], middle[1], low[2] + FINGERTIP_M + height_m])
-        return Pose(position_m=position + _at_most(way(path[0]), TOW_AHEAD_M), approach=DOWN, fingers=ACROSS)
+        return HandPose(position_m=position + _at_most(way(path[0]), TOW_AHEAD_M), approach=DOWN, fingers=ACROSS)
 
     gripper = OPEN if empty else CLOSED
     yield from reach(scene, lambda: inside(HOVER_M), OPEN)
@@ -231,7 +231,7 @@ def tow(scene: Scene, name: str, path: Sequence[FloatArray], *, empty: bool) -> 
                 break
             ahead = scene.grip_pos() + _at_most(way(point), TOW_LEAD_M)
             ahead[2] = floor_m
-            yield action_toward(scene, Pose(position_m=ahead, approach=DOWN, fingers=ACROSS), CLOSED)
+            yield action_toward(scene, HandPose(position_m=ahead, approach=DOWN, fingers=ACROSS), CLOSED)
     yield from shift(scene, [0.0, 0.0, HOVER_M])
 
 

@@ -15,7 +15,7 @@ from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.policies.interface import Episode, Observation, PolicyInfo
 from conflictvla.eval.policies.observing import axis_angle
 from conflictvla.eval.policies.registry import load_policy
-from conflictvla.eval.policies.scripted.premises import premises_hold
+from conflictvla.eval.policies.scripted.agents import premises_hold
 from conflictvla.eval.recordings.reading import read_rollouts
 from conflictvla.eval.rollouts.executors.in_process import InProcess
 from conflictvla.eval.rollouts.jobs import Job

@@ -9,8 +9,7 @@ import pytest
 
 from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.policies.interface import Episode
-from conflictvla.eval.policies.scripted.agents import AGENTS
-from conflictvla.eval.policies.scripted.premises import premises_hold
+from conflictvla.eval.policies.scripted.agents import AGENTS, premises_hold
 from conflictvla.toolkit.libero.base_tasks import base_task
 from conflictvla.toolkit.records import Arm, Instance, Level, Prompt
 from conflictvla.toolkit.simulation.scene import Scene

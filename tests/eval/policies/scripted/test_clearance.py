@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from conflictvla.eval.policies.scripted.clearance import occupied
+from conflictvla.eval.policies.scripted.clearance import inside_geoms
 from conflictvla.toolkit.libero.base_tasks import base_tasks
 from conflictvla.toolkit.records import SUITES
 from conflictvla.toolkit.simulation.scene import Scene
@@ -25,7 +25,7 @@ def test_points_are_within_what_holds_them(suite: str) -> None:
                     local = (points - data.geom_xpos[g]) @ data.geom_xmat[g].reshape(3, 3)
                     centre, half = np.split(scene.model.geom_aabb[g], 2)
                     held |= (np.abs(local - centre) <= half + margin_m).all(axis=1)
-                assert np.array_equal(occupied(scene, geoms, points, margin_m), held)
+                assert np.array_equal(inside_geoms(scene, geoms, points, margin_m), held)
                 seen += held.sum(), (~held).sum()
     assert seen.min() > 100
-    assert not occupied(scene, geoms, np.array([[0.0, 0.0, 50.0]])).any()
+    assert not inside_geoms(scene, geoms, np.array([[0.0, 0.0, 50.0]])).any()
