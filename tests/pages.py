@@ -45,7 +45,7 @@ class Snippet:
         if self.language == "bash":
             return [(line, "") for line in text.splitlines()]
         blocks = re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]
-        return [(line, said) for line, _, said in (block.partition("\n") for block in blocks)]
+        return [(line, shown) for line, _, shown in (block.partition("\n") for block in blocks)]
 
 
 def snippets(page: Path) -> list[Snippet]:
@@ -134,16 +134,16 @@ class Reader:
 
     def _type(self, snippet: Snippet, servers: contextlib.ExitStack) -> None:
         code = 0
-        for line, said in snippet.commands():
+        for line, shown in snippet.commands():
             if line == "echo $?":
-                expect(str(code), said, snippet.where)
+                expect(str(code), shown, snippet.where)
                 code = 0
                 continue
             assert code == 0, f"{snippet.where}: ended with {code}"
             program, *arguments = shlex.split(line)
             if program == "conflictvla" and arguments[0] in SERVERS:
                 printed = servers.enter_context(self._serving(arguments))
-                said = self._at_my_port(said)
+                shown = self._at_my_port(shown)
             elif program == "conflictvla":
                 done = self._conflictvla([self._at_my_port(argument) for argument in arguments])
                 code, printed = done.returncode, done.stdout + done.stderr
@@ -152,8 +152,8 @@ class Reader:
                 done_here = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
                 code, printed = done_here.returncode, done_here.stdout + done_here.stderr
             assert code == 0 or "echo $?" in snippet.text, f"{snippet.where}: {line}\n{printed}"
-            if said.strip():
-                expect(printed, said, f"{snippet.where}: {line}")
+            if shown.strip():
+                expect(printed, shown, f"{snippet.where}: {line}")
 
     def _conflictvla(self, arguments: list[str]) -> Done:
         if arguments[0] != "run" or ":" in arguments[arguments.index("--policy") + 1]:
@@ -199,9 +199,9 @@ class Reader:
         sys.path.insert(0, str(self.folder))
 
 
-def expect(printed: str, said: str, where: str) -> None:
-    """Hold what came out against what the page shows; ``...`` there stands for anything."""
-    pattern = r"\s+".join(".*?" if word == "..." else re.escape(word) for word in said.split())
+def expect(printed: str, shown: str, where: str) -> None:
+    """Compare what came out with what the page shows; ``...`` there stands for anything."""
+    pattern = r"\s+".join(".*?" if word == "..." else re.escape(word) for word in shown.split())
     assert re.fullmatch(pattern.replace(r"\s+.*?", ".*?"), printed.strip(), re.DOTALL), f"{where}\n{printed}"
 
 

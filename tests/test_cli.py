@@ -40,8 +40,8 @@ def conflictvla(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:
             main()
-        said = capsys.readouterr()
-        return Answer(returncode=int(ended.value.code or 0), stdout=said.out, stderr=said.err)
+        printed = capsys.readouterr()
+        return Answer(returncode=int(ended.value.code or 0), stdout=printed.out, stderr=printed.err)
 
     return run
 
@@ -82,16 +82,16 @@ def test_a_run_can_be_scored_and_reported(conflictvla: Command, run_folder: Path
 
 
 def test_a_finished_run_is_not_run_over(conflictvla: Command, run_folder: Path) -> None:
-    said = error_of(conflictvla("run", "--policy", "persist", "--cases", CASE, "--out", str(run_folder)))
-    assert "exists already" in said
+    message = error_of(conflictvla("run", "--policy", "persist", "--cases", CASE, "--out", str(run_folder)))
+    assert "exists already" in message
 
 
-def test_a_damaged_data_set_is_named(conflictvla: Command, run_folder: Path, tmp_path: Path) -> None:
+def test_a_damaged_dataset_is_named(conflictvla: Command, run_folder: Path, tmp_path: Path) -> None:
     shutil.copytree(run_folder, tmp_path / "damaged")
     file = next((tmp_path / "damaged").rglob("data/**/*.parquet"))
     file.write_bytes(file.read_bytes()[:-8])
-    said = error_of(conflictvla("score", str(tmp_path / "damaged"), "--out", str(tmp_path / "scores.json")))
-    assert file.name in said
+    message = error_of(conflictvla("score", str(tmp_path / "damaged"), "--out", str(tmp_path / "scores.json")))
+    assert file.name in message
     assert not (tmp_path / "scores.json").exists()
 
 
@@ -111,7 +111,7 @@ def test_a_mixed_up_pair_is_refused_by_its_field(conflictvla: Command, run_folde
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("run", "--policy", "persist", "--cases", "libero_goal/nope", "--out", "o"), "no case 'libero_goal/nope'"),
         (("run", "--policy", "persit", "--out", "o"), "did you mean 'persist'?"),
@@ -134,10 +134,10 @@ def test_a_mixed_up_pair_is_refused_by_its_field(conflictvla: Command, run_folde
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
 def test_wrong_use_is_answered_in_one_line_and_leaves_nothing(
-    conflictvla: Command, arguments: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    conflictvla: Command, arguments: tuple[str, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert said in error_of(conflictvla(*arguments))
+    assert message in error_of(conflictvla(*arguments))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -171,7 +171,7 @@ def test_every_command_explains_itself(conflictvla: Command, command: tuple[str,
     assert "Usage" in result.stdout
 
 
-def test_a_log_is_told_how_far_a_long_command_is(
+def test_a_log_shows_how_far_a_long_command_is(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with console.progress_bar("rollouts", 300) as advance:
@@ -184,8 +184,8 @@ def test_a_log_is_told_how_far_a_long_command_is(
         advance("close the [drawer]")
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2
-    said = r"rollouts 101/300, \S+ a minute, \d+ min left: close the \[drawer\]"
-    assert re.fullmatch(said, lines[1])
+    line = r"rollouts 101/300, \S+ a minute, \d+ min left: close the \[drawer\]"
+    assert re.fullmatch(line, lines[1])
 
 
 def test_json_holds_null_for_what_is_no_number(capsys: pytest.CaptureFixture[str]) -> None:

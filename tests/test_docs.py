@@ -1,4 +1,4 @@
-"""Every command and snippet of the README and of the site runs, in order, and shows what it is said to show."""
+"""Every command and snippet of the README and of the site runs, in order, and prints what it shows."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def train_checkpoint(folder: Path) -> None:
 
     case = "libero_goal/turn_on_the_stove/grounding/L1/00*"
     conflictvla("run", "--policy", "persist", "--cases", case, "--init-states", "0", "--out", "shown")
-    rollout, said = "persist/libero_goal/turn_on_the_stove/reference/P0/init0/seed0", "turn on the stove"
-    shown = tiny.read_demonstration(Path("shown/rollouts/persist"), rollout, said, frames=20)
+    rollout, instruction = "persist/libero_goal/turn_on_the_stove/reference/P0/init0/seed0", "turn on the stove"
+    shown = tiny.read_demonstration(Path("shown/rollouts/persist"), rollout, instruction, frames=20)
     tiny.train(tiny.tiny_act(), [shown], folder)
 
 

@@ -39,7 +39,7 @@ def test_a_sample_has_each_family_and_level_from_other_places() -> None:
         assert len(part) == len(chosen)
 
 
-def test_the_whole_release_has_every_case_that_the_agents_can_be_asked_once() -> None:
+def test_the_full_release_has_every_case_that_the_agents_can_be_asked_once() -> None:
     instances = load_instances()
     plan = plan_rollouts(instances)
     chosen = [i for i in plan.instances if i.arm is Arm.CONFLICT]
@@ -59,7 +59,7 @@ def test_a_release_may_be_of_any_scripted_agents_and_only_of_those() -> None:
     assert not Path("nowhere").exists()
 
 
-def test_packing_changes_no_number_and_needs_less_room(tmp_path: Path) -> None:
+def test_packing_changes_no_number_and_needs_fewer_bytes(tmp_path: Path) -> None:
     before = write(tmp_path / "before", honest()[:3])
     after = Path(shutil.copytree(before, tmp_path / "after"))
     pack_dataset(after)
@@ -92,9 +92,9 @@ def test_the_packaged_rollouts_are_small_and_scored_as_their_results_say() -> No
 def test_the_packaged_rollouts_are_of_the_packaged_tasks() -> None:
     known = {i.instance_id: i for i in load_instances()}
     for name in SCRIPTED:
-        for episode in read_rollouts(conflictvla.packaged_rollouts() / name).episodes.to_pylist():
-            instance = known[episode["instance_id"]]
-            assert (episode["instruction"], episode["tasks_version"]) == (instance.instruction, instance.tasks_version)
+        for episode in read_rollouts(conflictvla.packaged_rollouts() / name).records():
+            instance = known[episode.instance_id]
+            assert (episode.instruction, episode.tasks_version) == (instance.instruction, instance.tasks_version)
 
 
 def test_a_command_scores_the_packaged_rollouts() -> None:
@@ -132,23 +132,23 @@ def test_a_release_is_marked_as_verified_where_its_rollouts_happen_again(built: 
     shutil.copytree(other / "refuse", other / "persist")
     wrong = verify_rollouts(other, TINY, 1)
     assert wrong
-    assert all(said.startswith("persist: ") for said in wrong)
+    assert all(finding.startswith("persist: ") for finding in wrong)
     assert [e.result.policy_name for e in read_results(other) if e.verification is None] == ["persist"]
 
 
 @pytest.mark.slow
-def test_some_rollouts_of_a_release_are_rendered_and_videos_that_are_there_kept(built: Path) -> None:
+def test_some_rollouts_of_a_release_are_rendered_and_those_that_are_there_are_not(built: Path) -> None:
     import av
 
-    told: list[str] = []
-    files = render_pairs(built, TINY, 1, told.append)
+    rendered: list[str] = []
+    files = render_pairs(built, TINY, 1, rendered.append)
     assert [file.parent for file in files[::2]] == [built / agent / "rendered" for agent in SCRIPTED]
-    pairs = [rollout_id.split("/")[3] for rollout_id in told]
+    pairs = [rollout_id.split("/")[3] for rollout_id in rendered]
     assert pairs == ["grounding", "reference"] * len(SCRIPTED)
     rollouts = read_rollouts(built / SCRIPTED[0])
     with av.open(str(files[0])) as video:
         frames = [frame.to_ndarray(format="rgb24") for frame in video.decode(video=0)]
-    assert len(frames) == rollouts.lengths[rollouts.rows_of(told[:1])[0]] + 1
+    assert len(frames) == rollouts.lengths[rollouts.rows_of(rendered[:1])[0]] + 1
     assert frames[0].shape == (256, 256, 3)
     assert frames[0].std() > 20
     written = [file.stat().st_mtime_ns for file in files]

@@ -109,7 +109,7 @@ def test_text_that_is_no_list_of_numbers_is_refused_by_its_option(text: str) -> 
         parse_numbers(text, "--init-states")
 
 
-def test_release_without_cases_is_told_from_a_misspelt_id() -> None:
+def test_release_without_cases_is_distinguished_from_a_misspelt_id() -> None:
     assert select_conflicts([], None, BOTH) == ()
     with pytest.raises(NotFoundError, match=r"no case '\*': there are none at all"):
         select_conflicts([], "*", BOTH)

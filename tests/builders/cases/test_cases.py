@@ -85,12 +85,12 @@ def test_build_of_a_suite_does_not_depend_on_the_worker_count() -> None:
 
 
 def test_progress_is_told_of_every_task_in_order() -> None:
-    told: list[TaskCandidates] = []
+    reported: list[TaskCandidates] = []
 
-    judged = judge_candidates([DRAWER_AND_BOWL], init_states=1, progress=told.append)
+    judged = judge_candidates([DRAWER_AND_BOWL], init_states=1, progress=reported.append)
 
-    assert told == judged
-    assert told[0] == _candidates()[0]
+    assert reported == judged
+    assert reported[0] == _candidates()[0]
 
 
 def test_selection_is_deterministic_and_leaves_the_candidates_alone() -> None:
@@ -157,9 +157,9 @@ def test_no_two_cases_of_a_base_task_violate_the_same_premises(task) -> None:
 
 
 def test_no_instruction_occurs_twice_within_a_base_task() -> None:
-    said = Counter((case.base_task, case.instruction) for case in SHIPPED)
+    instructions = Counter((case.base_task, case.instruction) for case in SHIPPED)
 
-    assert [words for words, count in said.items() if count > 1] == []
+    assert [words for words, count in instructions.items() if count > 1] == []
 
 
 @pytest.mark.parametrize("case", SHIPPED, ids=lambda case: case.case_id)

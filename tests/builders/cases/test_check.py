@@ -36,10 +36,10 @@ def _with_plan(case: Instance, plan: str, instruction: str) -> Instance:
 
 
 def test_sample_of_the_shipped_release_holds() -> None:
-    told: list[str] = []
+    reported: list[str] = []
 
-    assert check_release(OF_SAMPLE, 2, told.append) == ()
-    assert told == [f"libero_goal/{SAMPLE}"]
+    assert check_release(OF_SAMPLE, 2, reported.append) == ()
+    assert reported == [f"libero_goal/{SAMPLE}"]
 
 
 @pytest.mark.slow

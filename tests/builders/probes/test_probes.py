@@ -69,7 +69,7 @@ def test_probes_are_added_and_every_other_file_stays_as_it_was(release: Path, tm
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (("--probes", "W9"), "no language probe 'W9' in --probes"),
         (("--probes", "W0"), "no instruction has any of the levels W0"),
@@ -78,13 +78,13 @@ def test_probes_are_added_and_every_other_file_stays_as_it_was(release: Path, tm
     ],
 )
 def test_wrong_use_is_one_line_and_leaves_nothing(
-    release: Path, tmp_path: Path, options: tuple[str, ...], said: str
+    release: Path, tmp_path: Path, options: tuple[str, ...], message: str
 ) -> None:
     given = [str(release) if option == "release" else option for option in options]
     tasks = [] if "--tasks" in given else ["--tasks", str(release)]
     done = build(tmp_path / "out", *given, *tasks)
 
-    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+    assert (done.returncode, message in done.stderr) == (2, True), done.stderr
     assert not (tmp_path / "out").exists()
 
 
@@ -95,10 +95,10 @@ def test_release_without_probes_says_so_where_they_are_asked_for(release: Path) 
 
 
 def test_plan_that_does_not_give_the_instruction_is_refused() -> None:
-    strange = [replace(OF_TASK[0], instruction="put the bowl somewhere"), *OF_TASK[1:]]
+    altered = [replace(OF_TASK[0], instruction="put the bowl somewhere"), *OF_TASK[1:]]
 
     with pytest.raises(InvalidInputError, match="does not give the instruction"):
-        probe_instances(strange, lambda *_: measured_facts(GOAL))
+        probe_instances(altered, lambda *_: measured_facts(GOAL))
 
 
 def test_both_prompts_have_the_same_words_at_every_level() -> None:
@@ -129,14 +129,14 @@ def test_shipped_probes_of_a_task_hold_and_tampered_ones_are_named() -> None:
     assert [i.instance_id for i in PROBES if judge(i, facts)] == []
 
     probe = next(i for i in PROBES if i.arm is Arm.REFERENCE and i.language_probe == "W3")
-    for instruction, said in (
+    for instruction, message in (
         (GOAL, "not the plan's at level W3"),
         ("set the dish on the dinner plate", "do not mean the same"),
         ("set the soup bowl on the stove", "not the plan's"),
     ):
         reason = judge(replace(probe, instruction=instruction), facts)
         assert reason is not None
-        assert said in reason
+        assert message in reason
 
 
 def _case() -> Instance:

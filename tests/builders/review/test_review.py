@@ -1,4 +1,4 @@
-"""Verdicts belong to what was read: they are kept, read back, and lost when the case changes."""
+"""Verdicts belong to what was read: they are stored, read back, and lost when the case changes."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def test_the_same_shards_give_the_same_bytes(shards: Shards, tmp_path: Path) -> 
         assert (tmp_path / "first" / file).read_bytes() == (tmp_path / "second" / file).read_bytes(), file
 
 
-def test_a_damaged_shard_is_named_and_leaves_no_half_data_set(shards: Shards, tmp_path: Path) -> None:
+def test_a_damaged_shard_is_named_and_leaves_no_half_dataset(shards: Shards, tmp_path: Path) -> None:
     paths = shards(5, 3)
     paths[1].write_bytes(paths[1].read_bytes()[:-20])
     with pytest.raises(DatasetError, match=paths[1].name.replace("+", r"\+")):
@@ -102,14 +102,14 @@ def test_a_damaged_shard_is_named_and_leaves_no_half_data_set(shards: Shards, tm
     assert list((tmp_path / "out").iterdir()) == []
 
 
-def test_an_existing_data_set_is_not_overwritten(shards: Shards, tmp_path: Path) -> None:
+def test_an_existing_dataset_is_not_overwritten(shards: Shards, tmp_path: Path) -> None:
     out = tmp_path / "rollouts"
     out.mkdir()
     with pytest.raises(InvalidInputError, match="exists already"):
         write_lerobot_dataset(shards(2), out, repo_id="conflictvla/x")
 
 
-def test_a_data_set_without_rollouts_is_refused(tmp_path: Path) -> None:
+def test_a_dataset_without_rollouts_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="no rollouts"):
         write_lerobot_dataset([], tmp_path / "set", repo_id="conflictvla/x")
 

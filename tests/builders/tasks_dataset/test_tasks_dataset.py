@@ -15,7 +15,10 @@ import pytest
 from datasets import ClassLabel, Features, Value, load_dataset
 
 from conflictvla.builders.cases.case import Candidate, Case, content_hash
+from conflictvla.builders.probes.dataset import card_with_probes
+from conflictvla.builders.probes.instances import LEVELS, ProbeInstance
 from conflictvla.builders.release_folder import check_writable
+from conflictvla.builders.tasks_dataset.card import task_card
 from conflictvla.builders.tasks_dataset.columns import CONFIGS
 from conflictvla.builders.tasks_dataset.reading import load_instances, load_tasks, packaged_tasks
 from conflictvla.builders.tasks_dataset.writing import write_tasks
@@ -224,6 +227,13 @@ def test_shipped_card_is_that_of_the_shipped_cases() -> None:
     for family in Family:
         row = [cells[family, level] for level in Level]
         assert f"| {family} | {' | '.join(str(count) for count in [*row, sum(row)])} |" in card
+
+
+def test_shipped_card_is_what_the_templates_give() -> None:
+    probes = [ProbeInstance(instance=i, substitutions=()) for i in load_instances(language=LEVELS)]
+    card = (packaged_tasks() / "README.md").read_text(encoding="utf-8")
+
+    assert card_with_probes(task_card(_released(len(CONFLICTS))), probes) == card
 
 
 def test_empty_folder_is_filled_and_a_full_one_is_refused(release: Path, tmp_path: Path) -> None:
