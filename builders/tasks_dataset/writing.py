@@ -36,14 +36,14 @@ def write_config(config: str, rows: Sequence[InstanceRow], folder: Path) -> None
 
     Args:
         config: One of ``CONFIGS``, or ``PROBES``.
-        rows: Its rows; where one is of another suite than LIBERO's, that suite joins the names of the column.
+        rows: Its rows, of one record, which gives the columns; a suite that is not LIBERO's joins the column's names.
         folder: Folder of the release, without this config.
     """
     import pyarrow.parquet as pq
     from datasets import Dataset
 
     others = sorted({row.suite for row in rows} - set(SUITES))
-    features = features_of(config, [*SUITES, *others])
+    features = features_of(config, [*SUITES, *others], type(rows[0]) if rows else None)
     table = Dataset.from_list([plain_row(config, row) for row in rows], features=features).data.table
     file = folder / config / f"{SPLIT}.parquet"
     file.parent.mkdir(parents=True)

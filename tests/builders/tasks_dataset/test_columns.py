@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from datasets import Features, List, Value
 
@@ -17,10 +19,9 @@ from conflictvla.builders.tasks_dataset.columns import (
     InstanceRow,
     columns_of,
     features_of,
-    plain_row,
 )
 from conflictvla.builders.tasks_dataset.reading import load_instances, load_tasks
-from conflictvla.builders.tasks_dataset.writing import instance_row
+from conflictvla.builders.tasks_dataset.writing import instance_row, write_config
 from conflictvla.toolkit.records import Arm, Family, Instance
 
 CONFLICT = next(instance for instance in load_instances() if instance.arm is Arm.CONFLICT)
@@ -62,7 +63,7 @@ def test_columns_that_only_a_release_has_leave_the_instances_order_as_it_is() ->
     ]
 
 
-def test_field_added_to_the_record_is_a_feature_and_is_written() -> None:
+def test_field_added_to_the_record_is_a_feature_and_is_written(tmp_path: Path) -> None:
     row = WiderRow(
         **field_values(instance_row(CONFLICT, "unreviewed")),
         difficulty=3,
@@ -77,8 +78,10 @@ def test_field_added_to_the_record_is_a_feature_and_is_written() -> None:
             "sightings": List({"family": Value("string"), "distance_m": Value("float64")}),
         }
     )
-    written = plain_row("instances", row)
-    assert list(written) == list(features)
+    write_config("instances", [row], tmp_path)
+    table = pq.read_table(tmp_path / "instances" / "test.parquet")
+    assert table.column_names == list(features)
+    (written,) = table.to_pylist()
     assert (written["difficulty"], written["sightings"]) == (
         3,
         [{"family": "spatial", "distance_m": 0.25}, {"family": "physical", "distance_m": None}],
