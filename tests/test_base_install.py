@@ -21,7 +21,7 @@ BASE_MODULES = (
     "conflictvla.builders.rollouts.schema",
     "conflictvla.builders.tasks_dataset.reading",
     "conflictvla.eval.scores.scores",
-    "conflictvla.eval.scores.score_tables",
+    "conflictvla.eval.scores.text_tables",
     "conflictvla.cli.app",
 )
 IMPORT_BASE = f"""
