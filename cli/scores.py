@@ -99,9 +99,11 @@ def report(
 ) -> None:
     """Score recorded rollouts and write one self-contained HTML report."""
     from ..eval.recordings.sources import local_folder
-    from ..eval.report import write_figures, write_picture, write_report, write_tables
+    from ..eval.report import check_png, write_figures, write_picture, write_report, write_tables
     from ..eval.scores.scores import score as score_rollouts
 
+    if figures is not None:
+        check_png()
     scores = score_rollouts(rollouts, supplementary=True, partial=partial)
     write_report(scores, local_folder(rollouts), out, videos=videos)
     print_line(f"{out}  open it in a browser")

@@ -39,6 +39,16 @@ try:
 except MissingExtraError as error:
     print(error)
 """
+WRITE_PNG = """
+from pathlib import Path
+from conflictvla.eval.report.plot import Plot
+from conflictvla.eval.report.png import write_png
+from conflictvla.toolkit.errors import MissingExtraError
+try:
+    write_png(Plot(width=10, height=10, x_range=(0, 1), y_range=(0, 1), title="empty"), Path("never.png"))
+except MissingExtraError as error:
+    print(error)
+"""
 NAMES_SIM = "simulation needs the package 'libero': install it with  pip install 'conflictvla[sim]'"
 NAMES_LEROBOT = (
     "writing rollouts as a LeRobot dataset needs the package 'lerobot': "
@@ -46,6 +56,9 @@ NAMES_LEROBOT = (
 )
 NAMES_REMOTE = (
     "talking to a policy server needs the package 'websockets': install it with  pip install 'conflictvla[remote]'"
+)
+NAMES_FIGURES = (
+    "writing figures as PNG needs the package 'matplotlib': install it with  pip install 'conflictvla[figures]'"
 )
 ONE_CASE = "libero_goal/put_the_bowl_on_the_plate/grounding/L1/00*"
 
@@ -113,6 +126,28 @@ def test_base_modules_work_from_the_base_install(base_site: Path) -> None:
 
 def test_reading_libero_from_the_base_install_names_the_extra_in_one_line(base_site: Path) -> None:
     assert _printed(sys.executable, READ_TASKS, only_from=base_site) == NAMES_SIM
+
+
+def test_report_and_picture_are_written_from_the_base_install(base_site: Path, tmp_path: Path) -> None:
+    files = ("--out", str(tmp_path / "report.html"), "--picture", str(tmp_path / "picture.svg"))
+
+    result = _python(sys.executable, "-m", "conflictvla.cli", "report", "packaged", *files, only_from=base_site)
+
+    assert (result.returncode, result.stderr) == (0, "")
+    assert {file.name for file in tmp_path.iterdir()} == {"report.html", "picture.svg"}
+
+
+def test_figures_from_the_base_install_name_the_extra_and_leave_nothing(base_site: Path, tmp_path: Path) -> None:
+    files = ("--out", str(tmp_path / "report.html"), "--figures", str(tmp_path / "figures"))
+
+    result = _python(sys.executable, "-m", "conflictvla.cli", "report", "packaged", *files, only_from=base_site)
+
+    assert (result.returncode, result.stderr.strip()) == (2, f"error: {NAMES_FIGURES}")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_png_from_the_base_install_names_the_extra(base_site: Path) -> None:
+    assert _printed(sys.executable, WRITE_PNG, only_from=base_site) == NAMES_FIGURES
 
 
 @pytest.mark.parametrize("command", [("demo",), ("run", "--policy", "persist"), ("tasks", "build")], ids=" ".join)

@@ -15,11 +15,10 @@ from ...toolkit.records import Family, Level, Prompt
 from ..analyses.columns import percent
 from ..measures import MEASURES, Measure
 from ..report.picture import PICTURED
+from ..report.plot import PERCENT_TICKS, Plot
 from ..report.plots import PolicySpots, Spot, outcome_against_process, picture_note
-from ..report.svg import INK, MUTED, Plot, style
+from ..report.styles import INK, MUTED, style
 from ..submissions.results import ALL, SCRIPTED_AGENT, Entry, ResultRow
-
-PERCENT_TICKS = (0, 25, 50, 75, 100)
 
 PUBLISHED = (
     "PCSR and RGSR differ by 17.3 to 56.2 points; TAR 76.5 to 89.6, TS 47.1 to 74.4, Early20 78.4 to 88.6, "

@@ -24,6 +24,7 @@ PACKAGES = {
     "lerobot": ("lerobot", "torch"),
     "remote": ("msgpack", "websockets"),
     "serve": ("gradio",),
+    "figures": ("matplotlib",),
 }
 
 

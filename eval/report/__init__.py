@@ -3,5 +3,6 @@
 from .export import write_figures, write_tables
 from .page import write_report
 from .picture import write_picture
+from .png import check_png
 
-__all__ = ["write_figures", "write_picture", "write_report", "write_tables"]
+__all__ = ["check_png", "write_figures", "write_picture", "write_report", "write_tables"]

@@ -17,9 +17,10 @@ from ..scores.text_tables import table_names, text_table
 from .panels import NamedPlot, failure_distributions, family_panels, level_panels, prompt_panels
 from .picture import outcome_panels
 from .plots import persistence_curve
-from .png import write_png
+from .png import check_png, write_png
 from .probe_panels import probe_panels
-from .svg import drawing, style
+from .styles import policy_styles
+from .svg import drawing
 
 
 def write_tables(scores: Scores, folder: Path | str) -> list[Path]:
@@ -52,7 +53,12 @@ def write_tables(scores: Scores, folder: Path | str) -> list[Path]:
 
 
 def write_figures(scores: Scores, folder: Path | str) -> list[Path]:
-    """Write every figure of the report's sections as SVG and as PNG; see ``write_tables``."""
+    """Write every figure of the report's sections as SVG and as PNG; see ``write_tables``.
+
+    Raises:
+        MissingExtraError: matplotlib, which draws the PNG files, is not installed; nothing is written.
+    """
+    check_png()
     folder = Path(folder)
     files = []
     for figure in figures(scores):
@@ -74,7 +80,8 @@ def figures(scores: Scores) -> list[NamedPlot]:
         NamedPlot(name=f"outcome-{number}", caption=panel.title, plot=panel)
         for number, panel in enumerate(outcome_panels(scores), 1)
     ]
-    curves = [(policy, scores.failed_persistence(policy), style(n)) for n, policy in enumerate(scores.policies)]
+    styles = policy_styles(scores.policies)
+    curves = [(policy, scores.failed_persistence(policy), drawn) for policy, drawn in styles.items()]
     if any(np.isfinite(curve).all() for _, curve, _ in curves):
         plot = persistence_curve(curves, PERSISTENCE_LEVELS)
         found.append(NamedPlot(name="failed-persistence", caption=plot.title, plot=plot))

@@ -31,8 +31,6 @@ from .chosen_pair import ChosenPair, choose_pair, pair_motion, pair_videos
 from .panels import failure_distributions, family_panels, level_panels, prompt_panels
 from .picture import outcome_panels
 from .plots import (
-    CONFLICT_COLOUR,
-    REFERENCE_COLOUR,
     action_norms,
     gripper_paths,
     persistence_curve,
@@ -40,7 +38,7 @@ from .plots import (
     picture_note,
 )
 from .probe_panels import AXES, DRAWN, probe_panels
-from .svg import Style, style
+from .styles import CONFLICT_COLOUR, REFERENCE_COLOUR, Style, policy_styles
 
 FOLDER = Path(__file__).parent
 
@@ -150,7 +148,7 @@ def render_report(scores: Scores, rollouts: RolloutSet | Path | str, *, videos: 
         lstrip_blocks=True,
     )
     environment.globals.update(arrow=arrow, percent=percent, p_value=p_value)
-    styles = {policy: style(index) for index, policy in enumerate(scores.policies)}
+    styles = policy_styles(scores.policies)
     views = {by: _table_view(scores, by) for by in TITLES}
     return environment.get_template("report.html.j2").render(
         scores=scores,

@@ -15,9 +15,8 @@ from ...toolkit.records import Family, Level, Prompt
 from ..analyses.columns import percent
 from ..measures import MEASURES, Measure
 from ..scores.scores import Scores
-from .svg import INK, MUTED, Plot, Style, style
-
-PERCENT_TICKS = (0, 25, 50, 75, 100)
+from .plot import PERCENT_TICKS, Plot
+from .styles import INK, MUTED, Style, policy_styles
 
 DISTRIBUTED = ("TAR", "Early20_TS", "AMS")
 BY_GROUP = ("RGSR", "TAR", "Early20_TS", "AMS")
@@ -65,16 +64,12 @@ def prompt_panels(scores: Scores) -> list[NamedPlot]:
     rows = scores.table("prompt_effect").to_pylist()
     for policy in dict.fromkeys(row["policy"] for row in rows):
         own = {row["measure"]: row for row in rows if row["policy"] == policy}
-        panels.append(_prompt(policy, own, _styles(scores)[policy]))
+        panels.append(_prompt(policy, own, policy_styles(scores.policies)[policy]))
     return panels
 
 
 def _measures(names: Sequence[str]) -> list[Measure]:
     return [measure for measure in MEASURES if measure.name in names]
-
-
-def _styles(scores: Scores) -> dict[str, Style]:
-    return {policy: style(index) for index, policy in enumerate(scores.policies)}
 
 
 def _failures(scores: Scores) -> dict[str, dict[str, FloatArray]]:
@@ -103,7 +98,7 @@ def _distribution(measure: Measure, failed: dict[str, dict[str, FloatArray]], sc
     plot.axes(PERCENT_TICKS, (), f"{measure.symbol} (%)", "")
     for place, (policy, values) in enumerate(reversed(failed.items())):
         defined = values[measure.name][np.isfinite(values[measure.name])]
-        colour = _styles(scores)[policy].colour
+        colour = policy_styles(scores.policies)[policy].colour
         counts, edges = np.histogram(100 * defined, bins=BINS, range=(0, 100))
         tallest = max(1, int(counts.max(initial=0)))
         plot.segment((0, place), (100, place), stroke=MUTED, stroke_opacity=0.5)
@@ -143,7 +138,7 @@ def _by_group(
     for place, group in enumerate(groups):
         plot.text((place, 0), group, dy=16, text_anchor="middle", fill=MUTED, font_size=9 if len(group) > 4 else 11)
     count = len(scores.policies)
-    for index, (policy, drawn) in enumerate(_styles(scores).items()):
+    for index, (policy, drawn) in enumerate(policy_styles(scores.policies).items()):
         # Side by side, so that intervals of several policies do not cover each other.
         shift = 0.6 * ((index + 0.5) / count - 0.5)
         own = [

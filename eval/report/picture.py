@@ -11,8 +11,10 @@ from markupsafe import Markup
 from ...toolkit.atomic_files import write_atomic
 from ..measures import MEASURES
 from ..scores.scores import Scores
+from .plot import Plot
 from .plots import MOST_NAMED, PolicySpots, Spot, outcome_against_process, picture_note
-from .svg import INK, MUTED, Plot, Style, drawing, element, outline, style
+from .styles import INK, MUTED, Style, policy_styles, style
+from .svg import Element, Outline, drawing
 
 PICTURED = ("TAR", "Early20_TS", "AMS")
 """Process measures that are plotted against the outcome."""
@@ -21,7 +23,7 @@ FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 
 """A file of its own inherits no font; these are the page's."""
 
 GAP = 12.0
-"""Room between panels and around them, in px."""
+"""Space between panels and around them, in px."""
 
 LEGEND_COLUMNS = 4
 """Policies side by side in the legend."""
@@ -59,14 +61,15 @@ def render_picture(scores: Scores) -> Markup:
         parts.append(_legend_entry(policy, style(index), at))
     bottom += 20 * math.ceil(len(policies) / LEGEND_COLUMNS)
     note = picture_note(len(scores.policies))
-    parts.append(element("text", note, x=4 * GAP, y=bottom + 24, fill=MUTED, font_size=12))
+    place = {"x": 4 * GAP, "y": bottom + 24}
+    parts.append(Element(tag="text", text=note, attributes={**place, "fill": MUTED, "font_size": 12}).svg())
     title = "Outcome against process: " + ", ".join(scores.policies)
     return drawing(width, bottom + 24 + GAP, title, parts, font_family=FONTS)
 
 
 def outcome_panels(scores: Scores) -> list[Plot]:
     """RGSR across and one process measure upwards, a panel for each of ``PICTURED``."""
-    styles = {policy: style(index) for index, policy in enumerate(scores.policies)}
+    styles = policy_styles(scores.policies)
     families = scores.table("family").to_pylist()
     panels = []
     for measure in MEASURES:
@@ -103,6 +106,7 @@ def _spot(row: dict[str, Any], measure: str, name: str) -> Spot:
 
 def _legend_entry(policy: str, drawn: Style, at: tuple[float, float]) -> Markup:
     x, y = at
-    return element("path", d=outline(drawn.shape, x + 5, y - 4, 5), fill=drawn.colour) + element(
-        "text", policy, x=x + 16, y=y, fill=INK, font_size=13
-    )
+    outline = Outline(shape=drawn.shape, x=x + 5, y=y - 4, size=5)
+    mark = Element(tag="path", attributes={"d": outline, "fill": drawn.colour})
+    name = Element(tag="text", attributes={"x": x + 16, "y": y, "fill": INK, "font_size": 13}, text=policy)
+    return mark.svg() + name.svg()

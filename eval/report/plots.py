@@ -13,11 +13,9 @@ from ...toolkit.records import CONTROL_HZ, Family
 from ..analyses.columns import percent
 from ..measures import Measure
 from .chosen_pair import PairMotion
-from .svg import INK, MUTED, Plot, Point, Style, nice_ticks, spread
-
-PERCENT_TICKS = (0, 25, 50, 75, 100)
-
-REFERENCE_COLOUR, CONFLICT_COLOUR, TARGET_COLOUR = "#7b8890", "#c8553d", "#b7791f"
+from .plot import PERCENT_TICKS, Plot, nice_ticks, shortened, spread
+from .styles import CONFLICT_COLOUR, INK, MUTED, REFERENCE_COLOUR, TARGET_COLOUR, Style
+from .svg import Point
 
 ABOVE, BELOW = (100.0, -6.0), (0.0, -5.0)
 """Height in percent and shift in px of words above the frame and just above its lower edge."""
@@ -133,7 +131,7 @@ def persistence_curve(curves: Sequence[tuple[str, FloatArray, Style]], levels: F
             stroke=style.colour,
             stroke_opacity=0.4,
         )
-        plot.element("text", _short(name, 14), x=plot.x(100) + 9, y=height + 4, fill=style.colour, font_size=12)
+        plot.element("text", shortened(name, 14), x=plot.x(100) + 9, y=height + 4, fill=style.colour, font_size=12)
     return plot
 
 
@@ -198,7 +196,7 @@ def gripper_paths(motion: PairMotion) -> Markup:
     for name, (x, y, _) in zip(motion.targets, motion.target_m, strict=True):
         plot.mark((float(y), float(x)), "diamond", 5, f"target at the start: {name}", fill=TARGET_COLOUR)
         side = "end" if y > y_middle else "start"
-        label = _short(name, 24)
+        label = shortened(name, 24)
         plot.text((float(y), float(x)), label, dy=20, text_anchor=side, fill=TARGET_COLOUR, font_size=11, halo=True)
     return plot.render()
 
@@ -265,7 +263,7 @@ def _labels_on_one_side(plot: Plot, policies: Sequence[PolicySpots], *, to_the_l
     for spots, height in zip(policies, heights, strict=True):
         plot.text(
             spots.policy.at,
-            _short(spots.policy.name, 18),
+            shortened(spots.policy.name, 18),
             dx=-11 if to_the_left else 11,
             dy=height - plot.y(spots.policy.at[1]),
             text_anchor="end" if to_the_left else "start",
@@ -307,9 +305,3 @@ def _path_ends(plot: Plot, motion: PairMotion) -> None:
         plot.mark(
             (float(y), float(x)), "square", 4, f"end of the {who} rollout", fill=colour, stroke="white", stroke_width=1
         )
-
-
-def _short(text: str, most: int) -> str:
-    """A name cut in its middle, since the ends tell names apart."""
-    ending = (most - 1) // 2
-    return text if len(text) <= most else f"{text[: most - 1 - ending]}…{text[-ending:]}"

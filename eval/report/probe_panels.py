@@ -10,9 +10,9 @@ from ..analyses.columns import percent
 from ..analyses.groups import ORDER
 from ..measures import MEASURES
 from ..scores.scores import Scores
-from .panels import PERCENT_TICKS, NamedPlot
-from .plots import CONFLICT_COLOUR, REFERENCE_COLOUR, TARGET_COLOUR
-from .svg import INK, MUTED, Plot, Style, spread
+from .panels import NamedPlot
+from .plot import PERCENT_TICKS, Plot, spread
+from .styles import CONFLICT_COLOUR, INK, MUTED, REFERENCE_COLOUR, TARGET_COLOUR, Style
 
 AXES = {"visual_probe": "visual probe", "language_probe": "language probe"}
 

@@ -21,8 +21,8 @@ from conflictvla.eval.report import write_figures, write_picture, write_report, 
 from conflictvla.eval.report.chosen_pair import FALLBACK_RULE, LAST_RULE, RULE, choose_pair
 from conflictvla.eval.report.page import key_result, render_report, script_json
 from conflictvla.eval.report.picture import outcome_panels
+from conflictvla.eval.report.plot import Plot, nice_ticks, spread
 from conflictvla.eval.report.png import write_png
-from conflictvla.eval.report.svg import Plot, nice_ticks, spread
 from conflictvla.eval.scores.scores import Scores, score
 from conflictvla.toolkit.errors import DatasetError, NotFoundError
 from conflictvla.toolkit.records import Arm, Prompt
