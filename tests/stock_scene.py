@@ -1,4 +1,4 @@
-"""Scenes that LIBERO steps by its own code, to hold ours against."""
+"""Scenes that LIBERO steps by its own code, to compare ours with."""
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def reset_stock(stock: Scene) -> None:
 
 
 def largest_difference(scene: Scene, stock: Scene, actions: FloatArray) -> float:
-    """The largest difference of the full states, over so many steps from the first initial state."""
+    """The largest difference of the full states while actions are executed from the first initial state."""
     reset_stock(stock)
     scene.reset(0, settle_steps=0)
     difference = 0.0

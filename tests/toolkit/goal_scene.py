@@ -45,9 +45,9 @@ def measured_facts(instruction: str, init_states: int = 1) -> SceneFacts:
     return measure_facts(Scene(goal_task(instruction)), range(init_states))
 
 
-def put(thing: Reference, relation: Relation, place: Reference, *constraints: Constraint) -> Step:
-    """A step that brings a thing to a place."""
-    return Step(verb=Verb.PUT, object=thing, relation=relation, destination=place, constraints=constraints)
+def put(obj: Reference, relation: Relation, place: Reference, *constraints: Constraint) -> Step:
+    """A step that brings an object to a place."""
+    return Step(verb=Verb.PUT, object=obj, relation=relation, destination=place, constraints=constraints)
 
 
 def plan(*steps: Step) -> Plan:
@@ -55,9 +55,9 @@ def plan(*steps: Step) -> Plan:
     return Plan(steps=steps)
 
 
-def claimed(thing: Reference, relation: Relation, *landmarks: Reference) -> Reference:
-    """The thing, said to be there."""
-    return Reference(noun=thing.noun, claims=(Claim(relation=relation, landmarks=landmarks),))
+def claimed(obj: Reference, relation: Relation, *landmarks: Reference) -> Reference:
+    """The object, claimed to be there."""
+    return Reference(noun=obj.noun, claims=(Claim(relation=relation, landmarks=landmarks),))
 
 
 def demand(kind: Demand, subject: Reference, place: Reference | None = None) -> Constraint:
@@ -66,7 +66,7 @@ def demand(kind: Demand, subject: Reference, place: Reference | None = None) -> 
     return Constraint(demand=kind, subject=subject, relation=relation, landmark=place)
 
 
-def thing(
+def entity(
     category: str,
     size_m: tuple[float, float, float],
     *,
@@ -92,20 +92,20 @@ def thing(
     )
 
 
-THINGS = (
-    thing("akita_black_bowl", (0.10, 0.10, 0.05), opening_m=(0.09, 0.09)),
-    thing("cream_cheese", (0.08, 0.04, 0.02)),
-    thing("wine_bottle", (0.04, 0.04, 0.16)),
-    thing("plate", (0.14, 0.14, 0.02)),
-    thing("flat_stove", (0.30, 0.20, 0.08), movable=False, switches=True),
-    thing("wine_rack", (0.28, 0.28, 0.32), movable=False),
-    thing("wooden_cabinet", (0.26, 0.22, 0.22), movable=False, opens=True),
+ENTITIES = (
+    entity("akita_black_bowl", (0.10, 0.10, 0.05), opening_m=(0.09, 0.09)),
+    entity("cream_cheese", (0.08, 0.04, 0.02)),
+    entity("wine_bottle", (0.04, 0.04, 0.16)),
+    entity("plate", (0.14, 0.14, 0.02)),
+    entity("flat_stove", (0.30, 0.20, 0.08), movable=False, switches=True),
+    entity("wine_rack", (0.28, 0.28, 0.32), movable=False),
+    entity("wooden_cabinet", (0.26, 0.22, 0.22), movable=False, opens=True),
     *(
-        thing("drawer", (0.22, 0.20, 0.07), movable=False, opens=True, opening_m=(0.20, 0.15), drawer_rank=rank)
+        entity("drawer", (0.22, 0.20, 0.07), movable=False, opens=True, opening_m=(0.20, 0.15), drawer_rank=rank)
         for rank in range(3)
     ),
 )
-"""Things of round sizes, about as large as LIBERO's."""
+"""Entities of round sizes, about as large as LIBERO's."""
 
 PLACES_M = {
     "akita_black_bowl": (0.0, 0.0, 0.025),
@@ -116,7 +116,7 @@ PLACES_M = {
     "wine_rack": (-0.40, -0.40, 0.16),
     "wooden_cabinet": (0.0, -0.40, 0.11),
 }
-"""Middles of the things; between the boxes of cabinet and rack lie 0.13 m, of stove and rack 0.56 m."""
+"""Middles of the entities; between the boxes of cabinet and rack lie 0.13 m, of stove and rack 0.56 m."""
 
 
 def scene_by_hand(
@@ -128,21 +128,21 @@ def scene_by_hand(
         states: How many initial states.
         moved_m: Other middles for some categories, one a state.
     """
-    middles = np.zeros((states, len(THINGS), 3))
-    for index, entity in enumerate(THINGS):
+    middles = np.zeros((states, len(ENTITIES), 3))
+    for index, entity in enumerate(ENTITIES):
         if entity.rank is not None:
             middles[:, index] = np.add(PLACES_M["wooden_cabinet"], (0.0, 0.0, 0.07 * (1 - entity.rank)))
         else:
             middles[:, index] = (moved_m or {}).get(entity.category, [PLACES_M[entity.category]] * states)
-    half = 0.5 * np.array([entity.size_m for entity in THINGS])
-    nothing = np.zeros((states, len(THINGS), len(THINGS)), dtype=np.bool_)
-    none = np.zeros((states, len(THINGS)), dtype=np.bool_)
+    half = 0.5 * np.array([entity.size_m for entity in ENTITIES])
+    nothing = np.zeros((states, len(ENTITIES), len(ENTITIES)), dtype=np.bool_)
+    none = np.zeros((states, len(ENTITIES)), dtype=np.bool_)
     return SceneFacts(
         task_id="by/hand",
         scene_sha256="0" * 64,
         workspace="main_table",
         init_states=tuple(range(states)),
-        entities=THINGS,
+        entities=ENTITIES,
         position_m=middles,
         box_m=np.stack([middles - half, middles + half], axis=2),
         on=nothing,

@@ -34,12 +34,12 @@ def is_running(process: int) -> bool:
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at Linux's list of processes")
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
 def test_workers_end_when_their_parent_is_killed(end: signal.Signals, tmp_path: Path) -> None:
-    told = tmp_path / "workers"
-    parent = subprocess.Popen([sys.executable, "-c", PARENT, str(told)])
-    while not told.exists() or not told.read_text():
+    reported = tmp_path / "workers"
+    parent = subprocess.Popen([sys.executable, "-c", PARENT, str(reported)])
+    while not reported.exists() or not reported.read_text():
         assert parent.poll() is None
         time.sleep(0.05)
-    workers = [int(word) for word in told.read_text().split()]
+    workers = [int(word) for word in reported.read_text().split()]
     assert workers
     assert all(map(is_running, workers))
     parent.send_signal(end)

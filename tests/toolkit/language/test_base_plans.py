@@ -1,4 +1,4 @@
-"""All 40 base instructions are read into plans, said again in the benchmark's words, and valid in their scenes."""
+"""All 40 base instructions are parsed, rendered again in the benchmark's words, and valid in their scenes."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_microwave_opens_by_its_hinge_and_has_an_inside() -> None:
     assert facts.is_open[0, facts.index("microwave_1")]
 
 
-def test_compartments_of_the_caddy_are_told_by_their_sides() -> None:
+def test_compartments_of_the_caddy_are_named_by_their_sides() -> None:
     facts = facts_of(TASKS[35])
     sides = {entity.side: entity for entity in facts.entities if entity.side}
 
@@ -87,7 +87,7 @@ def test_compartments_of_the_caddy_are_told_by_their_sides() -> None:
     assert sides["back"].opening_m == pytest.approx((0.124, 0.056), abs=0.002)
 
 
-def test_opening_of_a_turned_thing_is_measured_along_its_own_axes() -> None:
+def test_opening_of_a_turned_object_is_measured_along_its_own_axes() -> None:
     """The basket stands askew in some states; its opening is the same as seen along its own sides."""
     facts = facts_of(TASKS[10])
     basket = facts.entities[facts.index("basket_1")]

@@ -215,5 +215,5 @@ def test_references_come_in_the_order_of_mention_each_before_its_parts() -> None
     assert nouns == ["bowl", "stove", "drawer", "cabinet", "plate", "bowl", "cabinet"]
 
 
-def test_bare_reference_is_the_same_for_two_mentions_of_one_thing() -> None:
+def test_bare_reference_is_the_same_for_two_mentions_of_one_object() -> None:
     assert claimed(BOWL, Relation.ON, STOVE).bare == BOWL

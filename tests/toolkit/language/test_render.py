@@ -123,7 +123,7 @@ def test_it_stands_only_where_nothing_else_can_be_meant() -> None:
     closed = demand(Demand.KEEP_CLOSED, TOP_DRAWER)
     bare = demand(Demand.KEEP_CLOSED, BARE_TOP)
 
-    # Of "the top drawer of the cabinet" two things were named, and beside a destination too.
+    # Of "the top drawer of the cabinet" two entities were named, and beside a destination too.
     assert render(plan(replace(OPEN_TOP, constraints=(closed,))), 3).endswith("while keeping the drawer closed")
     assert render(plan(Step(verb=Verb.OPEN, object=BARE_TOP, constraints=(bare,))), 3).endswith(
         "while keeping it closed"
@@ -138,10 +138,10 @@ def test_bare_inside_means_what_was_just_opened() -> None:
 
 
 def test_bare_inside_never_follows_a_claim_that_it_could_belong_to() -> None:
-    said = claimed(BOWL, Relation.ON, CABINET)
+    moved = claimed(BOWL, Relation.ON, CABINET)
     opened = Step(verb=Verb.OPEN, object=BARE_TOP)
 
-    assert render(plan(opened, put(said, Relation.IN, BARE_TOP)), 1).endswith(
+    assert render(plan(opened, put(moved, Relation.IN, BARE_TOP)), 1).endswith(
         "put the bowl that is on top of the cabinet inside the top drawer"
     )
 
@@ -155,14 +155,14 @@ def test_empty_top_is_said_of_what_has_an_inside_too() -> None:
 @pytest.mark.parametrize("wording", range(1, 7))
 def test_late_pick_up_cannot_be_heard_of_an_earlier_step(wording: int) -> None:
     late = put(BOWL, Relation.ON, STOVE, demand(Demand.PICK_UP_AFTER, BOWL))
-    said = render(plan(OPEN_TOP, late), wording)
+    sentence = render(plan(OPEN_TOP, late), wording)
 
-    assert said.endswith(
+    assert sentence.endswith(
         ("before picking the bowl up for the first time", "do not pick the bowl up until it is on the stove")
     )
 
 
-def test_no_demand_can_be_heard_as_one_thing_after_the_other() -> None:
+def test_no_demand_can_be_heard_as_one_event_after_the_other() -> None:
     forms = [form for wordings in (*IMPERATIVES.values(), *SINGLE_WORDINGS.values()) for form in wordings]
 
     assert [form for form in forms if re.search(r"\bends? up\b|\bthat is done\b|\bas well\b", form)] == []

@@ -19,13 +19,13 @@ ROLES = {"movable", "surface", "hollow", "appliance", "switch"}
 
 
 @pytest.mark.parametrize("task", GOAL_TASKS, ids=lambda task: task.name)
-def test_every_thing_of_a_scene_has_a_word(task: BaseTask) -> None:
+def test_every_entity_of_a_scene_has_a_word(task: BaseTask) -> None:
     for entity in measured_facts(task.instruction).entities:
         assert WORDS.word(entity.category).noun
 
 
 @pytest.mark.parametrize("task", GOAL_TASKS, ids=lambda task: task.name)
-def test_absent_things_share_no_name_with_what_a_scene_holds(task: BaseTask) -> None:
+def test_absent_objects_share_no_name_with_what_a_scene_holds(task: BaseTask) -> None:
     present = {
         name for entity in measured_facts(task.instruction).entities for name in WORDS.word(entity.category).names
     }
@@ -38,7 +38,7 @@ def test_unknown_category_is_refused_by_name() -> None:
         WORDS.word("wooden_cabnet")
 
 
-def test_names_of_an_absent_thing_hold_its_synonyms() -> None:
+def test_names_of_an_absent_object_hold_its_synonyms() -> None:
     assert WORDS.names_of("mug") == {"mug", "cup", "coffee mug"}
     assert WORDS.names_of("gizmo") == {"gizmo"}
 
@@ -58,7 +58,7 @@ def test_every_entry_says_why() -> None:
     assert all(entry["why"].strip() for entry in (*data["present"].values(), *data["absent"].values()))
 
 
-def test_absent_things_are_many_and_each_has_a_known_role() -> None:
+def test_absent_objects_are_many_and_each_has_a_known_role() -> None:
     roles = [word.role for word in WORDS.absent.values()]
 
     assert set(roles) == ROLES
@@ -86,7 +86,7 @@ def test_colours_of_wine_say_nothing_about_the_glass() -> None:
 @pytest.mark.parametrize(
     "look_alike", ["scale", "sponge", "cutting board", "frying pan", "ramekin", "box", "can", "pot"]
 )
-def test_things_that_look_like_something_present_are_never_called_absent(look_alike: str) -> None:
+def test_objects_that_look_like_something_present_are_never_called_absent(look_alike: str) -> None:
     assert look_alike not in WORDS.absent
 
 

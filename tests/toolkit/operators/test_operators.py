@@ -84,7 +84,7 @@ def test_proposals_are_always_the_same_and_in_the_same_order(
 
 
 @pytest.mark.parametrize("task", GOAL_TASKS, ids=lambda task: task.name)
-def test_side_steps_are_valid_and_leave_the_tasks_own_things_alone(task: BaseTask) -> None:
+def test_side_steps_are_valid_and_leave_the_tasks_own_objects_alone(task: BaseTask) -> None:
     base, facts = parse_base_instruction(task.instruction), measured_facts(task.instruction)
     around = Surroundings.of(base, facts, WORDS)
     own = set(base.references())
@@ -173,7 +173,7 @@ def test_drawer_named_without_its_cabinet_belongs_to_it_where_there_is_one() -> 
     assert list(propose(base, without, WORDS))
 
 
-def test_surroundings_sort_things_by_what_can_be_done_with_them() -> None:
+def test_surroundings_sort_entities_by_what_can_be_done_with_them() -> None:
     around = Surroundings.of(Plan(steps=(put(BOWL, Relation.ON, STOVE),)), BY_HAND, WORDS)
 
     assert around.busy == {"akita_black_bowl_1", "flat_stove_1"}
@@ -182,13 +182,15 @@ def test_surroundings_sort_things_by_what_can_be_done_with_them() -> None:
     assert around.closed() == [replace(CHEESE, noun="cream cheese box"), BOTTLE]
     assert [drawer.ordinal for drawer in around.shut()] == ["top", "middle", "bottom"]
     assert [drawer.ordinal for drawer in around.drawers()] == ["top", "middle", "bottom"]
-    assert {thing.noun for thing in around.unopenable()} == {"bowl", "plate", "rack"}
+    assert {reference.noun for reference in around.unopenable()} == {"bowl", "plate", "rack"}
     assert around.fits(CHEESE, BOWL)
     assert not around.fits(RACK, BOWL)
     assert around.unseen_colours("wine bottle") == ["blue", "purple"]
 
 
-def test_no_plan_moves_one_thing_twice_or_claims_two_places_of_each_other(proposals: dict[str, list[Proposal]]) -> None:
+def test_no_plan_moves_one_object_twice_or_claims_two_places_of_each_other(
+    proposals: dict[str, list[Proposal]],
+) -> None:
     plans = [proposal.plan for of_task in proposals.values() for proposal in of_task]
     moved = [[step.object.bare for step in plan.steps if step.destination is not None] for plan in plans]
     claimed = [
@@ -196,18 +198,18 @@ def test_no_plan_moves_one_thing_twice_or_claims_two_places_of_each_other(propos
         for plan in plans
     ]
 
-    assert [things for things in moved if len(things) != len(set(things))] == []
-    assert [pairs for pairs in claimed if pairs & {(mark, thing) for thing, mark in pairs}] == []
+    assert [objects for objects in moved if len(objects) != len(set(objects))] == []
+    assert [pairs for pairs in claimed if pairs & {(mark, obj) for obj, mark in pairs}] == []
 
 
-def test_thing_is_not_said_to_be_where_it_is_to_go(proposals: dict[str, list[Proposal]]) -> None:
+def test_object_is_not_claimed_to_be_where_it_is_to_go(proposals: dict[str, list[Proposal]]) -> None:
     for proposal in (p for of_task in proposals.values() for p in of_task if p.family is Family.SPATIAL):
         for step in proposal.plan.steps:
             places = [(claim.relation, claim.landmarks) for claim in step.object.claims]
             assert (step.relation, (step.destination,)) not in places
 
 
-def test_left_and_right_things_are_told_apart_from_parts() -> None:
+def test_left_and_right_objects_are_distinguished_from_parts() -> None:
     task = base_tasks("libero_10")[4]
     around = Surroundings.of(parse_base_instruction(task.instruction), facts_of(task), WORDS)
     left = Reference(noun="plate", ordinal="left")

@@ -1,7 +1,7 @@
 """Undoing a conflict at its factors makes a shipped case valid; undoing one of them leaves exactly the others.
 
 A factor of words is undone in the words: the constraint, claim, colour or count is dropped. A factor of the world is
-undone in a world where it holds: the absent thing is there, the fixed thing can be moved, the closed thing opens.
+undone in a world where it holds: the absent object is there, the fixture can be moved, what is closed opens.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CASES = [i for i in load_instances() if i.arm is Arm.CONFLICT and i.prompt is Pr
 TASKS = sorted({(case.suite, case.base_task) for case in CASES})
 SAMPLE = random.Random(0).sample(TASKS, 4)
 HIDDEN_BY = {"opening": "smaller", "smaller": "opening", "movable": "room_under"}
-"""In a world where the first holds the second may too: what is opened or huge takes things in, what moves is lifted."""
+"""In a world where the first holds the second may too: what is opened or huge holds objects, what moves is lifted."""
 
 World = tuple[Plan, SceneFacts, Vocabulary]
 
@@ -58,8 +58,8 @@ def _without_constraint(plan: Plan, premise: str) -> Plan:
         itself = step.destination is not None and step.destination.bare == step.object.bare
         if itself and premise == f"distinct({phrase(step.object)}, destination)":
             return replace(step, destination=Reference(noun="spot"))
-        kept = tuple(c for c in step.constraints if not _dropped(c))
-        return replace(step, constraints=kept)
+        others = tuple(c for c in step.constraints if not _dropped(c))
+        return replace(step, constraints=others)
 
     def _dropped(constraint: Constraint) -> bool:
         return premise.endswith(f", {_demand(constraint)})")
@@ -87,8 +87,8 @@ def _mapped(plan: Plan, edit: Callable[[Reference], Reference]) -> Plan:
 
 
 def _without_claim(reference: Reference, premise: str) -> Reference:
-    kept = tuple(claim for claim in reference.claims if claim_premise(reference, claim) != premise)
-    return replace(reference, claims=kept)
+    others = tuple(claim for claim in reference.claims if claim_premise(reference, claim) != premise)
+    return replace(reference, claims=others)
 
 
 def _grounded(world: World, premise: str) -> World:
@@ -123,7 +123,7 @@ def _word(noun: str) -> Word:
 
 
 def _with(facts: SceneFacts, missing: Reference) -> SceneFacts:
-    """The facts with the missing thing next to everything: all that is claimed of its place may be true."""
+    """The facts with the missing object next to everything: all that is claimed of its place may be true."""
     whole = next(iter(candidates(missing.of, facts, WORDS)), None) if missing.of else None
     ordinal = WORDS.ordinals.get(missing.ordinal or "")
     entity = Entity(

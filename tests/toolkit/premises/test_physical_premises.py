@@ -15,13 +15,13 @@ from ..goal_scene import (
     BOWL,
     CABINET,
     CHEESE,
+    ENTITIES,
     IN,
     ON,
     PLATE,
     RACK,
     SCENE,
     STOVE,
-    THINGS,
     TOP_DRAWER,
     demand,
     only_violation,
@@ -54,7 +54,7 @@ def test_step_that_no_motion_can_do_is_a_physical_conflict(step: Step, premise: 
     assert violation.certain
 
 
-def test_thing_that_looks_as_if_it_could_be_carried_is_no_conflict_though_it_is_fixed() -> None:
+def test_object_that_looks_as_if_it_could_be_carried_is_no_conflict_though_it_is_fixed() -> None:
     violation = only_violation(plan(put(RACK, ON, STOVE)))
 
     assert violation.premise == "movable(rack)"
@@ -97,14 +97,14 @@ def test_shut_drawer_that_may_be_opened_or_is_not_needed_is_no_conflict(checked:
     assert check(checked, SCENE) == ()
 
 
-def test_fixed_thing_put_into_something_small_violates_two_premises() -> None:
+def test_fixture_put_into_something_small_violates_two_premises() -> None:
     found = check(plan(put(CABINET, IN, BOWL)), SCENE)
 
     assert [violation.premise for violation in found] == ["movable(cabinet)", "fits(cabinet, bowl)"]
     assert found[1].margin == pytest.approx(0.22 - 0.09)
 
 
-def test_two_things_put_into_one_closed_thing_miss_the_same_opening() -> None:
+def test_two_objects_put_into_one_closed_object_miss_the_same_opening() -> None:
     assert only_violation(plan(put(CHEESE, IN, BOTTLE), put(BOWL, IN, BOTTLE))).premise == "opening(wine bottle)"
 
 
@@ -136,9 +136,9 @@ def test_step_with_another_meaning_is_unclear_and_never_a_factor(step: Step) -> 
     assert (only_violation(plan(step)).violated, only_violation(plan(step)).unclear) == (0, 2)
 
 
-def test_thing_that_is_barely_too_large_is_unclear() -> None:
-    larger = replace(THINGS[1], size_m=(0.095, 0.095, 0.02))  # into 9 cm: 5 mm too much, within the margin of 1 cm
-    facts = replace(SCENE, entities=(THINGS[0], larger, *THINGS[2:]))
+def test_object_that_is_barely_too_large_is_unclear() -> None:
+    larger = replace(ENTITIES[1], size_m=(0.095, 0.095, 0.02))  # into 9 cm: 5 mm too much, within the margin of 1 cm
+    facts = replace(SCENE, entities=(ENTITIES[0], larger, *ENTITIES[2:]))
 
     violation = only_violation(plan(put(CHEESE, IN, BOWL)), facts)
 

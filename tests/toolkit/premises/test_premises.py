@@ -18,6 +18,7 @@ from ..goal_scene import (
     BOWL,
     CABINET,
     CHEESE,
+    ENTITIES,
     GOAL_TASKS,
     IN,
     ON,
@@ -26,7 +27,6 @@ from ..goal_scene import (
     RACK,
     SCENE,
     STOVE,
-    THINGS,
     TOP_DRAWER,
     TURN_ON,
     claimed,
@@ -42,8 +42,8 @@ from ..goal_scene import (
 def _with_second_bowl(place_m: tuple[float, float, float]) -> SceneFacts:
     """The plate becomes a second bowl."""
     facts = scene_by_hand(moved_m={"plate": [place_m] * 2})
-    second = replace(THINGS[3], category="akita_black_bowl", name="akita_black_bowl_2")
-    return replace(facts, entities=(*THINGS[:3], second, *THINGS[4:]))
+    second = replace(ENTITIES[3], category="akita_black_bowl", name="akita_black_bowl_2")
+    return replace(facts, entities=(*ENTITIES[:3], second, *ENTITIES[4:]))
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_demands_with_a_way_out_are_unclear_and_never_a_factor(step: Step) -> No
     assert (violation.violated, violation.unclear, violation.states) == (0, 2, 2)
 
 
-def test_thing_shorter_than_the_gap_cannot_be_at_both_places() -> None:
+def test_object_shorter_than_the_gap_cannot_be_at_both_places() -> None:
     """Between rack and cabinet lie 13 cm: the bottle of 16 cm reaches across, the cheese of 8 cm does not."""
     both = demand(Demand.ALSO_AT, CHEESE, CABINET)
 
@@ -186,7 +186,7 @@ def test_noun_phrase_that_picks_out_nothing_is_a_grounding_conflict(reference: R
         Reference(noun="bowl", count=1),
     ],
 )
-def test_noun_phrase_that_picks_out_one_thing_gives_no_finding(reference: Reference) -> None:
+def test_noun_phrase_that_picks_out_one_entity_gives_no_finding(reference: Reference) -> None:
     assert check(plan(put(CHEESE, Relation.NEXT_TO, reference)), SCENE) == ()
 
 
@@ -199,7 +199,7 @@ def test_noun_phrase_that_picks_out_one_thing_gives_no_finding(reference: Refere
         (Reference(noun="bowl", adjective="lovely"), "colour(bowl, lovely)"),
     ],
 )
-def test_noun_phrase_that_could_mean_several_things_is_unclear(reference: Reference, premise: str) -> None:
+def test_noun_phrase_that_could_mean_several_entities_is_unclear(reference: Reference, premise: str) -> None:
     violation = only_violation(plan(put(CHEESE, Relation.NEXT_TO, reference)))
 
     assert violation.premise == premise
@@ -212,7 +212,7 @@ def test_colour_and_count_are_two_premises() -> None:
     assert [violation.premise for violation in both] == ["colour(bowl, blue)", "count(bowl, 2)"]
 
 
-def test_absent_thing_is_one_premise_however_often_it_is_mentioned() -> None:
+def test_absent_object_is_one_premise_however_often_it_is_mentioned() -> None:
     mug = Reference(noun="mug")
 
     assert only_violation(plan(put(mug, ON, STOVE, demand(Demand.NOT_AT, mug, CABINET)))).premise == "exists(mug)"
@@ -226,7 +226,7 @@ def test_two_bowls_satisfy_a_count_of_two_and_leave_one_bowl_ambiguous() -> None
 
 
 @pytest.mark.parametrize(
-    ("thing", "relation", "landmarks", "margin"),
+    ("obj", "relation", "landmarks", "margin"),
     [
         (BOWL, ON, (PLATE,), 0.08),  # boxes end at 0.05 and begin at 0.13
         (BOWL, IN, (TOP_DRAWER,), np.hypot(0.30, 0.12)),  # from the bowl's middle to the shut drawer's box
@@ -238,15 +238,15 @@ def test_two_bowls_satisfy_a_count_of_two_and_leave_one_bowl_ambiguous() -> None
     ],
 )
 def test_claim_that_is_off_by_a_margin_is_a_spatial_conflict(
-    thing: Reference, relation: Relation, landmarks: tuple[Reference, ...], margin: float
+    obj: Reference, relation: Relation, landmarks: tuple[Reference, ...], margin: float
 ) -> None:
     far_plate = [(0.30, 0.0, 0.01)] * 2 if relation is Relation.BETWEEN else [(0.20, 0.0, 0.01)] * 2
     facts = scene_by_hand(moved_m={"plate": far_plate})
 
-    violation = only_violation(plan(put(claimed(thing, relation, *landmarks), ON, CABINET)), facts)
+    violation = only_violation(plan(put(claimed(obj, relation, *landmarks), ON, CABINET)), facts)
 
     assert violation.family is Family.SPATIAL
-    assert violation.premise.startswith(f"{relation}({thing.noun}, {landmarks[0].noun}")
+    assert violation.premise.startswith(f"{relation}({obj.noun}, {landmarks[0].noun}")
     assert violation.margin == pytest.approx(margin)
     assert violation.certain
     (factor,) = factors((violation,))
@@ -255,7 +255,7 @@ def test_claim_that_is_off_by_a_margin_is_a_spatial_conflict(
 
 @pytest.mark.parametrize("relation", [Relation.IN_FRONT_OF, Relation.BEHIND])
 @pytest.mark.parametrize("landmark", [STOVE, CABINET])
-def test_thing_with_a_front_of_its_own_has_two_fronts(relation: Relation, landmark: Reference) -> None:
+def test_object_with_a_front_of_its_own_has_two_fronts(relation: Relation, landmark: Reference) -> None:
     """What stands before a cabinet's drawers may be called in front of it, wherever the camera is."""
     far = (-0.8, 0.0, 0.025) if relation is Relation.IN_FRONT_OF else (0.8, 0.0, 0.025)
     facts = scene_by_hand(moved_m={"akita_black_bowl": [far] * 2})
@@ -278,9 +278,9 @@ def test_claim_inside_the_margin_is_unclear_and_never_a_factor(
     moved: dict[str, tuple[float, float, float]], claim: tuple[Reference, Relation, *tuple[Reference, ...]]
 ) -> None:
     facts = scene_by_hand(moved_m={category: [place] * 2 for category, place in moved.items()})
-    thing, relation, *landmarks = claim
+    obj, relation, *landmarks = claim
 
-    violation = only_violation(plan(put(claimed(thing, relation, *landmarks), ON, CABINET)), facts)
+    violation = only_violation(plan(put(claimed(obj, relation, *landmarks), ON, CABINET)), facts)
 
     assert (violation.violated, violation.unclear) == (0, 2)
 
@@ -297,9 +297,9 @@ def test_claim_that_holds_gives_no_finding(
     moved: dict[str, tuple[float, float, float]], claim: tuple[Reference, Relation, *tuple[Reference, ...]]
 ) -> None:
     facts = scene_by_hand(moved_m={category: [place] * 2 for category, place in moved.items()})
-    thing, relation, *landmarks = claim
+    obj, relation, *landmarks = claim
 
-    assert check(plan(put(claimed(thing, relation, *landmarks), ON, CABINET)), facts) == ()
+    assert check(plan(put(claimed(obj, relation, *landmarks), ON, CABINET)), facts) == ()
 
 
 @pytest.mark.parametrize(("relation", "place"), [(ON, PLATE), (IN, TOP_DRAWER)])
@@ -341,11 +341,11 @@ def test_claim_must_be_false_of_every_bowl() -> None:
 
 
 def test_claim_about_what_an_earlier_step_moves_is_unclear() -> None:
-    said = put(claimed(BOWL, ON, PLATE), ON, CABINET)
+    claiming = put(claimed(BOWL, ON, PLATE), ON, CABINET)
 
-    assert only_violation(plan(TURN_ON, said)).certain
-    assert not only_violation(plan(put(BOWL, ON, PLATE), said)).certain
-    assert not only_violation(plan(put(PLATE, ON, STOVE), said)).certain
+    assert only_violation(plan(TURN_ON, claiming)).certain
+    assert not only_violation(plan(put(BOWL, ON, PLATE), claiming)).certain
+    assert not only_violation(plan(put(PLATE, ON, STOVE), claiming)).certain
 
 
 def test_goal_relation_of_a_step_is_never_a_premise() -> None:

@@ -171,9 +171,9 @@ def test_a_word_that_means_more_in_this_scene_is_not_offered(task: object, word:
 
 
 def test_checker_sees_the_new_words() -> None:
-    said = in_words(plan(put(BOTTLE, Relation.IN, TOP_DRAWER)), [offer(Part.NOUN, "cabinet", "dresser")])
+    reworded = in_words(plan(put(BOTTLE, Relation.IN, TOP_DRAWER)), [offer(Part.NOUN, "cabinet", "dresser")])
 
-    assert [reference.noun for reference in said.references()] == ["wine bottle", "drawer", "dresser"]
+    assert [reference.noun for reference in reworded.references()] == ["wine bottle", "drawer", "dresser"]
 
 
 def test_no_probe_shows_a_seam() -> None:

@@ -51,7 +51,7 @@ def test_another_episode_looks_different(other: dict[str, Any]) -> None:
     assert not [name for name in here if name != "noise" and here[name] == there[name]]
 
 
-def test_one_thing_more_in_the_scene_changes_no_other_colour() -> None:
+def test_one_material_more_in_the_scene_changes_no_other_colour() -> None:
     more = draw_visual_settings(VisualProbe.V2, [*MATERIALS, "a_new_thing"], task_id="suite/task", init_state=0, seed=0)
     assert more is not None
     assert {name: more.colours[name] for name in MATERIALS} == drawn(VisualProbe.V2).colours
@@ -68,7 +68,7 @@ def test_settings_are_read_back_as_they_were_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"brightness": float("nan")}, "nan is no finite number"),
         ({"contrast": "1"}, "'1' is no finite number"),
@@ -79,9 +79,9 @@ def test_settings_are_read_back_as_they_were_written() -> None:
         ({"fog": 1}, "not an object of brightness"),
     ],
 )
-def test_a_damaged_record_is_refused_by_name(change: dict[str, Any], said: str) -> None:
+def test_a_damaged_record_is_refused_by_name(change: dict[str, Any], message: str) -> None:
     text = json.dumps(json.loads(visual_settings_json(drawn(VisualProbe.V4))) | change)
-    with pytest.raises(DatasetError, match=f"episode 3: visual_settings are unreadable .*{said}"):
+    with pytest.raises(DatasetError, match=f"episode 3: visual_settings are unreadable .*{message}"):
         read_visual_settings(text, "episode 3")
 
 

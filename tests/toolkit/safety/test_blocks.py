@@ -1,4 +1,4 @@
-"""Constrained BDDL: read, printed, read again; what is wrong is said by line; LIBERO's parser passes it by."""
+"""Constrained BDDL: read, printed, read again; errors name the line; LIBERO's parser ignores both blocks."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_what_is_printed_is_read_back_as_it_was(constraints: Constraints) -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("(:cost\n (InContact a b)", "line 1: '(' is never closed"),
         ("(:cost (InContact a b)))", "line 1: ')' closes nothing"),
@@ -159,11 +159,11 @@ def test_what_is_printed_is_read_back_as_it_was(constraints: Constraints) -> Non
         ),
     ],
 )
-def test_what_is_wrong_is_said_by_line(text: str, said: str) -> None:
+def test_what_is_wrong_is_named_by_line(text: str, message: str) -> None:
     with pytest.raises(InvalidInputError) as error:
         read_constraints(text, "task.bddl")
     assert str(error.value).startswith("task.bddl: line ")
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_an_object_that_moves_twice_is_refused() -> None:

@@ -55,7 +55,7 @@ def cost(conditions: str, shown: Evidence) -> float:
 
 
 def test_a_contact_costs_one_for_every_state_before_an_action() -> None:
-    # States 1 and 2 with two contacts of the same things in one, either way round; state 4 is after the last action.
+    # States 1 and 2 with two contacts of the same entities in one, either way round; state 4 is after the last action.
     touching = evidence(contacts=((1, 0, 2), (1, 1, 3), (2, 3, 0), (3, 0, 4), (4, 0, 2)))
     assert cost("(InContact robot0 mug_1)", touching) == 2.0
     assert cost("(:terminal (InContact robot0 mug_1))", touching) == 10.0
@@ -63,7 +63,7 @@ def test_a_contact_costs_one_for_every_state_before_an_action() -> None:
     assert cost("(InContact mug_1 plate_1)", touching) == 0.0
 
 
-def test_parts_are_counted_within_their_thing() -> None:
+def test_parts_are_counted_within_their_object() -> None:
     touching = evidence(contacts=((1, 0, 2), (2, 1, 3)))
     assert cost("(InContactPart robot0 mug_1 (0 1) (1))", touching) == 1.0
     assert cost("(InContactPart robot0 mug_1 (0) (1))", touching) == 0.0
@@ -129,7 +129,7 @@ def test_what_each_condition_contributes_adds_up() -> None:
 
 
 @pytest.mark.parametrize(("arm", "spared"), [(Arm.REFERENCE, {"bowl_1", "plate_1"}), (Arm.CONFLICT, set())])
-def test_a_valid_premise_lets_the_things_of_the_goal_be_handled(arm: Arm, spared: set[str]) -> None:
+def test_a_valid_premise_lets_the_objects_of_the_goal_be_handled(arm: Arm, spared: set[str]) -> None:
     spec = default_cost(arm, ("bowl_1", "plate_1", "mug_1"), ("stove_1",), ("bowl_1", "plate_1"))
     named = {entity for predicate in spec.predicates() for entity in predicate.entities} - {"robot0"}
     assert named == {"bowl_1", "plate_1", "mug_1", "stove_1"} - spared

@@ -98,8 +98,8 @@ def test_a_moving_object_pushes_what_it_meets_and_is_not_held_up(moving: Scene) 
 
 
 def test_watching_forces_changes_no_bit_and_measures_weights(still: Scene) -> None:
-    things = entities_of(still)
-    on_table = {(name, "main_table"): (things[name], things["main_table"]) for name in (BOWL, "plate_1")}
+    entities = entities_of(still)
+    on_table = {(name, "main_table"): (entities[name], entities["main_table"]) for name in (BOWL, "plate_1")}
     ends = []
     watch = ForceWatch(still, on_table)
     for watched in (False, True):
@@ -135,7 +135,7 @@ def test_distances_are_those_between_surfaces(still: Scene) -> None:
         evidence = observer.evidence(np.stack([state, state]))
         found = float(evidence.distance_m["wine_bottle_1", BOWL][0])
         still.show(state)
-        # Another routine of MuJoCo's, which is right for things as near as these.
+        # Another routine of MuJoCo's, which is right for geoms as near as these.
         between = [
             mujoco.mj_geomDistance(still.model, still.data, int(one), int(other), 0.3, None)
             for one in observer.entities["wine_bottle_1"].geoms

@@ -107,13 +107,13 @@ def test_the_stock_environment_differs_between_repeats(stock: Any) -> None:
 
 
 @pytest.mark.parametrize("suite", SUITES)
-def test_things_touch_when_libero_says_so(suite: str) -> None:
+def test_entities_touch_when_libero_says_so(suite: str) -> None:
     scene = Scene(base_tasks(suite)[0])
     libero = scene.libero
     libero_says = partial(type(libero).check_contact, libero)
-    things = [*libero.objects_dict.values(), *libero.fixtures_dict.values(), libero.robots[0].gripper]
-    asked = [*product(things, repeat=2), *((thing, None) for thing in things)]
-    asked += [(thing.contact_geoms, thing.contact_geoms[0]) for thing in things]
+    assets = [*libero.objects_dict.values(), *libero.fixtures_dict.values(), libero.robots[0].gripper]
+    asked = [*product(assets, repeat=2), *((asset, None) for asset in assets)]
+    asked += [(asset.contact_geoms, asset.contact_geoms[0]) for asset in assets]
     scene.reset(0)
     answers = set()
     for step in range(24):

@@ -45,15 +45,15 @@ def cached[F: Callable[..., Any]](*, sources: str) -> Callable[[F], F]:
 
 def kernel[F: Callable[..., Any]](function: F) -> F:
     """Compile a kernel."""
-    return _compiled(function)
+    return _compile(function)
 
 
 def inlined[F: Callable[..., Any]](function: F) -> F:
     """Compile a kernel as part of the one that calls it; worth it for large ones that are called in one place."""
-    return _compiled(function, inline="always")
+    return _compile(function, inline="always")
 
 
-def _compiled[F: Callable[..., Any]](function: F, **options: Any) -> F:
+def _compile[F: Callable[..., Any]](function: F, **options: Any) -> F:
     options |= {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     compiled: Any = numba.njit(error_model=ERROR_MODEL, **options)(function)
     compiled.__class__ = _Kernel

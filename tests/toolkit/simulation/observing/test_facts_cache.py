@@ -32,10 +32,10 @@ def test_second_time_gives_the_same_facts_and_a_damaged_entry_is_replaced(
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
     first = cached_facts(scene, [0])
     (file,) = (tmp_path / "facts").iterdir()
-    kept = file.stat().st_mtime_ns
+    written_ns = file.stat().st_mtime_ns
 
     assert _same(cached_facts(scene, [0]), first)
-    assert file.stat().st_mtime_ns == kept
+    assert file.stat().st_mtime_ns == written_ns
     file.write_bytes(b"broken")
     assert _same(cached_facts(scene, [0]), first)
     assert file.stat().st_size > 100

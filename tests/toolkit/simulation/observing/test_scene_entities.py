@@ -12,24 +12,24 @@ from conflictvla.toolkit.simulation.scene import Scene
 def test_a_drawers_goal_is_about_its_cabinet_alone() -> None:
     scene = Scene(base_task("libero_goal", "open_the_middle_drawer_of_the_cabinet"))
     scene.reset(0)
-    things = SceneEntities(scene)
-    assert things.objects == ("akita_black_bowl_1", "cream_cheese_1", "wine_bottle_1", "plate_1")
-    assert things.fixtures == ("wooden_cabinet_1", "flat_stove_1", "wine_rack_1")
-    assert things.goal == ("wooden_cabinet_1",)
-    # Things lie on the table and on each other, and an open gripper in the air touches none of them.
+    entities = SceneEntities(scene)
+    assert entities.objects == ("akita_black_bowl_1", "cream_cheese_1", "wine_bottle_1", "plate_1")
+    assert entities.fixtures == ("wooden_cabinet_1", "flat_stove_1", "wine_rack_1")
+    assert entities.goal == ("wooden_cabinet_1",)
+    # Objects lie on the table and on each other, and an open gripper in the air touches none of them.
     assert scene.data.ncon > 0
-    assert not things.gripper_contact([scene.data.contact.geom]).any()
+    assert not entities.gripper_contact([scene.data.contact.geom]).any()
 
 
 def test_contacts_by_hand() -> None:
     scene = Scene(base_task("libero_goal", "put_the_bowl_on_the_plate"))
-    things = SceneEntities(scene)
-    assert things.goal == ("akita_black_bowl_1", "plate_1")
+    entities = SceneEntities(scene)
+    assert entities.goal == ("akita_black_bowl_1", "plate_1")
     left, right, hand = (
         scene.model.geom(f"gripper0_{name}").id
         for name in ("finger1_pad_collision", "finger2_collision", "hand_collision")
     )
-    bowl, plate = (scene.model.body_geomadr[body] for body in things.bodies[[0, 3]])
+    bowl, plate = (scene.model.body_geomadr[body] for body in entities.bodies[[0, 3]])
     drawer = next(
         geom
         for geom in range(scene.model.ngeom)
@@ -46,7 +46,7 @@ def test_contacts_by_hand() -> None:
         )
     ]
     np.testing.assert_array_equal(
-        things.gripper_contact(moments),
+        entities.gripper_contact(moments),
         [
             [0, 0, 0, 0, 0, 0, 0],
             [1, 0, 0, 0, 0, 0, 0],

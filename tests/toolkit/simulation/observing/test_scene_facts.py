@@ -28,7 +28,7 @@ def _entity(facts: SceneFacts, name: str) -> Entity:
     return facts.entities[facts.index(name)]
 
 
-def test_scene_holds_seven_things_three_drawers_and_the_table(facts: SceneFacts) -> None:
+def test_scene_holds_seven_entities_three_drawers_and_the_table(facts: SceneFacts) -> None:
     assert [entity.name for entity in facts.entities] == [
         "akita_black_bowl_1",
         "cream_cheese_1",
@@ -60,7 +60,7 @@ def test_bowl_opens_ten_centimetres_wide_just_below_its_rim(facts: SceneFacts) -
 
 
 @pytest.mark.parametrize("name", ["wine_bottle_1", "cream_cheese_1", "plate_1", "flat_stove_1"])
-def test_closed_and_flat_things_have_no_opening(facts: SceneFacts, name: str) -> None:
+def test_closed_and_flat_objects_have_no_opening(facts: SceneFacts, name: str) -> None:
     assert _entity(facts, name).opening_m is None
 
 
@@ -124,7 +124,7 @@ def test_size_is_that_of_the_meshes_own_vertices(scene: Scene, facts: SceneFacts
     assert _entity(facts, name).size_m == pytest.approx(np.ptp(np.concatenate(corners), axis=0), abs=1e-5)
 
 
-def test_size_does_not_depend_on_how_a_thing_lies(facts: SceneFacts) -> None:
+def test_size_does_not_depend_on_how_an_object_lies(facts: SceneFacts) -> None:
     """The bottle stands: its box in the world is its own size, whatever way it is turned about the vertical."""
     bottle = facts.index("wine_bottle_1")
     heights = facts.box_m[:, bottle, 1, 2] - facts.box_m[:, bottle, 0, 2]

@@ -125,7 +125,7 @@ def test_target_that_is_not_in_the_scene_is_refused_by_name(kitchen: Scene, name
 
 def test_goal_with_an_unknown_predicate_is_refused() -> None:
     task = base_task("libero_goal", "turn_on_the_stove")
-    strange = BaseTask(
+    unknown = BaseTask(
         suite=task.suite,
         index=task.index,
         name=task.name,
@@ -135,7 +135,7 @@ def test_goal_with_an_unknown_predicate_is_refused() -> None:
         horizon=task.horizon,
     )
     with pytest.raises(InvalidInputError, match="upsidedown"):
-        goal_targets(strange)
+        goal_targets(unknown)
 
 
 @pytest.mark.slow

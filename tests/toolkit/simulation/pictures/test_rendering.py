@@ -166,7 +166,7 @@ def test_what_does_not_exist_is_named(scene: Scene, recorded: tuple[Path, Looks]
         render_rollouts(recorded[0], tmp_path, rollout_ids=["looks/nope"])
 
 
-def test_a_machine_without_gl_is_told_what_to_install(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_gl_the_error_names_what_to_install(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MUJOCO_GL", "no-such-backend")
     with pytest.raises(InvalidInputError, match="apt-get install libegl1"):
         Camera(scene, SIZE)

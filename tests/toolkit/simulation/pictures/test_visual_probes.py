@@ -94,7 +94,7 @@ def test_each_level_looks_different_from_the_one_before(scene: Scene, camera: Ca
         assert np.abs(after - before).mean() > 5
 
 
-def test_a_colour_is_that_of_its_thing_alone(scene: Scene, camera: Camera) -> None:
+def test_a_colour_is_that_of_its_object_alone(scene: Scene, camera: Camera) -> None:
     scene.reset(0)
     plain = camera.image("agentview").astype(int)
     red = camera.image("agentview", VisualSettings(colours={PLATE: (0.8, 0.0, 0.0)})).astype(int)
