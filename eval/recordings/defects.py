@@ -1,4 +1,4 @@
-"""Defects of recorded rollouts: refused at the first, or noted so that the episodes they spoil can be left out."""
+"""Defects of recorded rollouts: raised at the first, or noted so that their episodes can be left out."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ...toolkit.errors import DatasetError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defect:
-    """One thing that is wrong with a recording.
+    """Something that is wrong with a recording.
 
     Attributes:
         file: File or folder.
-        episode: Number of the episode within its dataset, and its rollout id where that is known; empty where a whole
-            file is unreadable.
-        field: Column, frame feature or metadata field; empty where none is to blame.
-        message: The whole line: what is wrong, where, what to do.
+        episode: Number of the episode within its dataset, and its rollout id where that is known; empty for a file
+            that cannot be read.
+        field: Column, frame feature or metadata field that is wrong; empty where it is the file.
+        message: One line: what is wrong, where, what to do.
     """
 
     file: str
@@ -32,7 +32,7 @@ class Defect:
 
 @dataclass(slots=True, kw_only=True)
 class Inspection:
-    """What becomes of the defects found while one dataset is read.
+    """What to do with the defects that are found while one dataset is read.
 
     Attributes:
         partial: False to raise at the first defect; True to note each and leave its episode out.
@@ -42,8 +42,8 @@ class Inspection:
     partial: bool = False
     defects: list[Defect] = field(default_factory=list)
 
-    def found(self, defect: Defect, cause: Exception | None = None) -> None:
-        """Take a defect.
+    def report(self, defect: Defect, cause: Exception | None = None) -> None:
+        """Note a defect, or raise it.
 
         Raises:
             DatasetError: Its message, unless ``partial``.

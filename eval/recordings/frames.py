@@ -24,14 +24,14 @@ class FrameTable:
         values: For each feature read, float32 of shape (F, width), finite.
         offsets: Where each episode's frames begin, and F at the end, shape (N + 1,).
         episode_index: Number of each run of frames within the dataset, shape (N,), unique.
-        found: Frames that the files hold, those left out included.
+        total: Frames that the files hold, those left out included.
         left_out: Numbers of episodes whose frames were left out.
     """
 
     values: dict[str, Float32Array]
     offsets: IntArray
     episode_index: IntArray
-    found: int
+    total: int
     left_out: frozenset[int]
 
     def only(self, kept: BoolArray) -> FrameTable:
@@ -42,7 +42,7 @@ class FrameTable:
             values={name: values[frames] for name, values in self.values.items()},
             offsets=np.concatenate([[0], np.cumsum(lengths[kept])]).astype(np.int64),
             episode_index=self.episode_index[kept],
-            found=self.found,
+            total=self.total,
             left_out=self.left_out | {int(number) for number in self.episode_index[~kept]},
         )
 
@@ -77,7 +77,7 @@ def read_frames(
             source.load(["episode_index", "frame_index", *names])
             part.read({name: values[name][start:stop] for name in names}, inspection)
         except DatasetError as error:
-            inspection.found(Defect(file=str(source.file), episode="", field="", message=str(error)), error)
+            inspection.report(Defect(file=str(source.file), episode="", field="", message=str(error)), error)
             continue
         start = stop
     values = {name: array[:start] for name, array in values.items()}
@@ -130,7 +130,7 @@ class _FramesOfFile:
         if episode in self.bad:
             return
         file = str(self.source.file)
-        inspection.found(Defect(file=file, episode=str(episode), field=name, message=f"{file}: {text}"))
+        inspection.report(Defect(file=file, episode=str(episode), field=name, message=f"{file}: {text}"))
         self.bad.add(episode)
 
 
@@ -140,7 +140,7 @@ def _open(layout: Layout, inspection: Inspection) -> list[FrameFile]:
         try:
             opened.append(open_frames(file, layout.columns))
         except DatasetError as error:
-            inspection.found(Defect(file=str(file), episode="", field="", message=str(error)), error)
+            inspection.report(Defect(file=str(file), episode="", field="", message=str(error)), error)
     return opened
 
 
@@ -161,7 +161,7 @@ def _table(
     for number in _repeated(numbers):
         text = f"the frames of episode {number} are not contiguous: the data files were mixed up or written twice"
         message = f"{where}: {text}, record again"
-        inspection.found(Defect(file=where, episode=str(number), field="episode_index", message=message))
+        inspection.report(Defect(file=where, episode=str(number), field="episode_index", message=message))
         bad.add(number)
     offsets = np.append(starts, len(episodes))
     expected = np.arange(len(episodes)) - np.repeat(starts, np.diff(offsets))
@@ -170,9 +170,9 @@ def _table(
         if int(episodes[at]) not in bad:
             text = f"episode {int(episodes[at])}, field 'frame_index': {int(steps[at])} where {int(expected[at])}"
             message = f"{where}: {text} should follow, so frames are missing or out of order: {RECORD_AGAIN}"
-            inspection.found(Defect(file=where, episode=str(episodes[at]), field="frame_index", message=message))
+            inspection.report(Defect(file=where, episode=str(episodes[at]), field="frame_index", message=message))
             bad.add(int(episodes[at]))
-    table = FrameTable(values=values, offsets=offsets, episode_index=numbers, found=len(episodes), left_out=frozenset())
+    table = FrameTable(values=values, offsets=offsets, episode_index=numbers, total=len(episodes), left_out=frozenset())
     return table.only(~np.isin(numbers, [*bad])) if bad else table
 
 

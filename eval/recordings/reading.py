@@ -182,10 +182,10 @@ def read_rollouts_by_policy(
 def _read_frames_of_one(dataset: OpenedDataset, features: Sequence[str], optional: Sequence[str]) -> RolloutSet:
     layout, episodes = dataset.layout, dataset.episodes
     inspection = replace(dataset.inspection, defects=[*dataset.inspection.defects])
-    _check_total(layout, "total_episodes", layout.total_episodes, episodes.found, inspection)
+    _check_total(layout, "total_episodes", layout.total_episodes, episodes.total, inspection)
     frames = read_frames(layout, features, inspection, optional=optional)
     frames, order = _matched(layout, episodes, frames, inspection)
-    _check_total(layout, "total_frames", layout.total_frames, frames.found, inspection)
+    _check_total(layout, "total_frames", layout.total_frames, frames.total, inspection)
     check_unique(episodes.table["rollout_id"], str(layout.episodes_where))
     if not len(order):
         raise DatasetError(f"{layout.folder}: no episode is without defect, the first: {inspection.defects[0]}")
@@ -209,7 +209,7 @@ def _check_total(layout: Layout, name: str, promised: int | None, found: int, in
         f"{file}: {name} is {promised}, but {part} holds {found}: a file is missing or "
         "was written later, copy the dataset again or record again"
     )
-    inspection.found(Defect(file=file, episode="", field=name, message=message))
+    inspection.report(Defect(file=file, episode="", field=name, message=message))
 
 
 def _matched(
@@ -248,4 +248,4 @@ def _matched(
 
 
 def _note(where: Path, episode: int, field: str, text: str, inspection: Inspection) -> None:
-    inspection.found(Defect(file=str(where), episode=str(episode), field=field, message=f"{where}: {text}"))
+    inspection.report(Defect(file=str(where), episode=str(episode), field=field, message=f"{where}: {text}"))

@@ -15,7 +15,7 @@ from ..measures.holding import carries_other
 from ..measures.paths import gripper_paths
 from ..measures.position import position_similarity
 from ..measures.warping import warping_similarity
-from ..recordings.episodes import padded
+from ..recordings.list_columns import pad_lists
 from ..recordings.rollout_set import RolloutSet
 from .pairs import Pairing
 from .scene_entities import recorded_entities
@@ -105,8 +105,8 @@ def _wrong_object_columns(rollouts: RolloutSet, pairing: Pairing) -> dict[str, A
     names: ObjectArray = np.full(len(rollouts), None, dtype=object)
     if recorded.any():
         offsets, contact = rollouts.offsets, rollouts.feature(CONTACT)
-        final_pos = padded(rollouts.episodes["final_object_pos_m"], 3 * OBJECT_SLOTS).reshape(-1, OBJECT_SLOTS, 3)
-        final_contact = padded(rollouts.episodes["final_gripper_contact"], ENTITY_SLOTS)
+        final_pos = pad_lists(rollouts.episodes["final_object_pos_m"], 3 * OBJECT_SLOTS).reshape(-1, OBJECT_SLOTS, 3)
+        final_contact = pad_lists(rollouts.episodes["final_gripper_contact"], ENTITY_SLOTS)
         approach = wrong_objects.other_approach(
             rollouts.feature("observation.eef_pos_m"),
             rollouts.feature(OBJECTS),
