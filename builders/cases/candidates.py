@@ -12,7 +12,7 @@ from contextlib import nullcontext
 
 from ...toolkit.errors import InvalidInputError, NotFoundError, first_line
 from ...toolkit.facts import SceneFacts
-from ...toolkit.language.parse_libero import parse_base_instruction
+from ...toolkit.language.parsing.libero import parse_base_instruction
 from ...toolkit.language.plan import Plan
 from ...toolkit.language.plan_json import plan_to_json
 from ...toolkit.language.render import render

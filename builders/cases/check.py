@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ...toolkit.errors import InvalidInputError
 from ...toolkit.facts import SceneFacts
-from ...toolkit.language.parse_libero import parse_base_instruction
-from ...toolkit.language.parse_rendered import parse_rendered_instruction
+from ...toolkit.language.parsing.libero import parse_base_instruction
+from ...toolkit.language.parsing.rendered import parse_rendered_instruction
 from ...toolkit.language.plan import Plan
 from ...toolkit.language.plan_json import plan_from_json
 from ...toolkit.language.render import render

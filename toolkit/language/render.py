@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 from .lexicon import Part, Substitute
 from .plan import Claim, Constraint, Demand, Plan, Reference, Relation, Step, Verb
+from .sentence_forms import COMMA_JOINTS, IMPERATIVES, IN_WORDS, NUMBERS, SINGLE_WORDINGS, STEP_JOINTS, in_plural
 from .vocabulary import Vocabulary, load_vocabulary
 from .word_forms import plural
-from .wordings import COMMA_JOINTS, IMPERATIVES, IN_WORDS, NUMBERS, SINGLE_WORDINGS, STEP_JOINTS, in_plural
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from conflictvla.toolkit.language.parse_libero import parse_base_instruction
+from conflictvla.toolkit.language.parsing.libero import parse_base_instruction
 from conflictvla.toolkit.language.plan import Relation, Verb
 from conflictvla.toolkit.language.render import render
 from conflictvla.toolkit.libero.base_tasks import base_tasks

@@ -9,11 +9,11 @@ import pytest
 
 from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.toolkit.errors import InvalidInputError
-from conflictvla.toolkit.language.parse_libero import parse_base_instruction
+from conflictvla.toolkit.language.parsing.libero import parse_base_instruction
 from conflictvla.toolkit.language.plan import Demand, Plan, Reference, Relation, Step, Verb
 from conflictvla.toolkit.language.plan_json import plan_from_json
 from conflictvla.toolkit.language.render import render
-from conflictvla.toolkit.language.wordings import IMPERATIVES, SINGLE_WORDINGS
+from conflictvla.toolkit.language.sentence_forms import IMPERATIVES, SINGLE_WORDINGS
 from conflictvla.toolkit.records import Arm, Instance, Prompt
 
 from ..goal_scene import (

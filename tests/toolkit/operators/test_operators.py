@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from conflictvla.builders.cases.candidates import conflict_level
-from conflictvla.toolkit.language.parse_libero import parse_base_instruction
+from conflictvla.toolkit.language.parsing.libero import parse_base_instruction
 from conflictvla.toolkit.language.plan import Plan, Reference, Relation
 from conflictvla.toolkit.language.plan_json import plan_to_json
 from conflictvla.toolkit.language.vocabulary import load_vocabulary

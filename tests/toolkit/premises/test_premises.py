@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from conflictvla.toolkit.facts import SceneFacts
-from conflictvla.toolkit.language.parse_libero import parse_base_instruction
+from conflictvla.toolkit.language.parsing.libero import parse_base_instruction
 from conflictvla.toolkit.language.plan import Demand, Reference, Relation, Step
 from conflictvla.toolkit.premises import check, factors
 from conflictvla.toolkit.records import BaseTask, Family

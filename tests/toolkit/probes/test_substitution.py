@@ -11,8 +11,8 @@ import pytest
 from conflictvla.builders.tasks_dataset.reading import load_instances, load_tasks
 from conflictvla.toolkit.errors import InvalidInputError
 from conflictvla.toolkit.language.lexicon import Part, Substitute, load_lexicon
-from conflictvla.toolkit.language.parse_libero import parse_base_instruction
-from conflictvla.toolkit.language.parse_rendered import parse_rendered_instruction
+from conflictvla.toolkit.language.parsing.libero import parse_base_instruction
+from conflictvla.toolkit.language.parsing.rendered import parse_rendered_instruction
 from conflictvla.toolkit.language.plan import Demand, Plan, Reference, Relation, Step, Verb
 from conflictvla.toolkit.language.plan_json import plan_from_json, plan_to_json
 from conflictvla.toolkit.language.render import render

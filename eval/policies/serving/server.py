@@ -17,7 +17,7 @@ import numpy as np
 
 from ....toolkit.arrays import FloatArray
 from ....toolkit.errors import InvalidInputError, MissingExtraError, describe_error
-from .wire import VLA_EVAL_PROTOCOL, Message, pack_openpi, pack_vla_eval, unpack_openpi, unpack_vla_eval
+from ..remote.wire import VLA_EVAL_PROTOCOL, Message, pack_openpi, pack_vla_eval, unpack_openpi, unpack_vla_eval
 
 ServedProtocol = Literal["openpi", "vla-eval"]
 PROTOCOLS: tuple[str, ...] = get_args(ServedProtocol)

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ..errors import InvalidInputError
-from .lexicon import Lexicon, Part, load_lexicon
-from .plan import Claim, Plan, Reference, Relation, Step, Verb
-from .vocabulary import Vocabulary, load_vocabulary
+from ...errors import InvalidInputError
+from ..lexicon import Lexicon, Part, load_lexicon
+from ..plan import Claim, Plan, Reference, Relation, Step, Verb
+from ..vocabulary import Vocabulary, load_vocabulary
 
 LIBERO_RELATIONS = {
     "on top of": Relation.ON,

@@ -23,8 +23,8 @@ from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.policies.interface import Policy
 from conflictvla.eval.policies.observing import observe
 from conflictvla.eval.policies.registry import load_policy
-from conflictvla.eval.policies.remote.serving import PolicyServer, ServedProtocol
-from conflictvla.eval.policies.twin import Twin
+from conflictvla.eval.policies.serving.server import PolicyServer, ServedProtocol
+from conflictvla.eval.policies.serving.twin import Twin
 from conflictvla.eval.rollouts.jobs import Job
 from conflictvla.eval.rollouts.rollout import run_rollout
 from conflictvla.eval.rollouts.versions import installed_versions
@@ -148,7 +148,7 @@ def test_openpis_real_client_is_served_and_packs_what_was_recorded(
     """It needs NumPy 1, hence an environment of its own."""
     # It forgets to require typing-extensions.
     python = new_venv("openpi-client==0.1.2", "typing-extensions", constrained=False)
-    script = Path(__file__).with_name("openpi_real_client.py")
+    script = Path(__file__).parents[1] / "remote" / "openpi_real_client.py"
 
     def real(*arguments: str) -> str:
         return subprocess.run([python, script, *arguments], check=True, capture_output=True, text=True).stdout

@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from ...builders.tasks_dataset.reading import load_instances
-from ...toolkit.arrays import FloatArray
-from ...toolkit.errors import InvalidInputError, NotFoundError, choices
-from ...toolkit.prompts import prompt_text
-from ...toolkit.records import Instance
-from ...toolkit.simulation.scene import Scene
-from ...toolkit.simulation.scene_pool import ScenePool
-from .interface import Episode, Policy
-from .observing import observe
-from .registry import SCRIPTED, load_policy
-from .remote.openpi import OPENPI
-from .remote.serving import PROTOCOLS, PolicyServer, Question
+from ....builders.tasks_dataset.reading import load_instances
+from ....toolkit.arrays import FloatArray
+from ....toolkit.errors import InvalidInputError, NotFoundError, choices
+from ....toolkit.prompts import prompt_text
+from ....toolkit.records import Instance
+from ....toolkit.simulation.scene import Scene
+from ....toolkit.simulation.scene_pool import ScenePool
+from ..interface import Episode, Policy
+from ..observing import observe
+from ..registry import SCRIPTED, load_policy
+from ..remote.openpi import OPENPI
+from .server import PROTOCOLS, PolicyServer, Question
 
 SAME = 1e-6
 """Largest difference of position and fingers, in m, under which client and twin stand in the same state."""

@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from .lexicon import Lexicon, Part, Substitute, load_lexicon
-from .plan import Claim, Reference, Relation, Verb
-from .vocabulary import Vocabulary, load_vocabulary
-from .word_forms import plural
-from .wordings import NUMBERS
+from ..lexicon import Lexicon, Part, Substitute, load_lexicon
+from ..plan import Claim, Reference, Relation, Verb
+from ..sentence_forms import NUMBERS
+from ..vocabulary import Vocabulary, load_vocabulary
+from ..word_forms import plural
 
 RENDERED_RELATIONS: dict[str, Relation] = {
     **{str(relation): relation for relation in Relation if relation is not Relation.BETWEEN},

@@ -1,7 +1,7 @@
 """Parsing of rendered instructions, in the plan's words or in substitutes, into their plans.
 
 The way back from ``render.render``: sentences are taken apart by what its grammar could have put together, and a
-reading counts only where rendering it gives the very sentence. LIBERO's own instructions are read by ``parse_libero``.
+reading counts only where rendering it gives the very sentence. LIBERO's own instructions: see ``parsing.libero``.
 """
 
 from __future__ import annotations
@@ -12,9 +12,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ..errors import InvalidInputError
-from .lexicon import Lexicon, load_lexicon
-from .parse_phrases import (
+from ...errors import InvalidInputError
+from ..lexicon import Lexicon, load_lexicon
+from ..plan import Constraint, Demand, Plan, Reference, Relation, Step, Verb
+from ..render import render
+from ..sentence_forms import IMPERATIVES, SINGLE_WORDINGS, STEP_JOINTS, in_plural
+from ..vocabulary import Vocabulary, load_vocabulary
+from ..wording import WORDINGS
+from .phrases import (
     RENDERED_RELATIONS,
     Meanings,
     Used,
@@ -24,11 +29,6 @@ from .parse_phrases import (
     references,
     relations_at,
 )
-from .plan import Constraint, Demand, Plan, Reference, Relation, Step, Verb
-from .render import render
-from .vocabulary import Vocabulary, load_vocabulary
-from .wording import WORDINGS
-from .wordings import IMPERATIVES, SINGLE_WORDINGS, STEP_JOINTS, in_plural
 
 JOINT = re.compile("|".join(STEP_JOINTS))
 TAIL = re.compile(r"(?=, but | without | while | before | and (?!place|put|set|position))")
