@@ -147,19 +147,10 @@ def plain_row(config: str, row: InstanceRow) -> dict[str, Any]:
     return {name: as_plain(getattr(row, name)) for name in columns_of(config, type(row))}
 
 
-def read_instance(row: Mapping[str, Any], labels: Mapping[str, Sequence[str]]) -> Instance:
-    """The instance of a row as Arrow gives it.
-
-    Args:
-        row: Values by column, with ``INSTANCE_COLUMNS`` and perhaps ``language_probe``.
-        labels: Names of each column of class labels, which are numbers in the row.
-    """
-    values = dict(row)
-    for column, names in labels.items():
-        number = row.get(column)
-        values[column] = None if number is None else names[number]
+def read_instance(row: Mapping[str, Any]) -> Instance:
+    """The instance of a row by column, with names for class labels; ``language_probe`` may be missing."""
     arm = Arm.REFERENCE if row["case_id"] is None else Arm.CONFLICT
-    return _read_row({"language_probe": LanguageProbe.W0, **values, "arm": arm})
+    return _read_row({"language_probe": LanguageProbe.W0, **row, "arm": arm})
 
 
 _read_row = row_reader(Instance)

@@ -84,17 +84,23 @@ def has_probes(path: Path | str | None = None) -> bool:
 
 def _read_instances(config: str, path: Path | str | None) -> Iterator[Instance]:
     file = _existing_file(config, path)
-    table = _read_table(file, (*INSTANCE_COLUMNS, "language_probe") if config == PROBES else INSTANCE_COLUMNS)
+    columns = [*INSTANCE_COLUMNS, "language_probe"] if config == PROBES else [*INSTANCE_COLUMNS]
+    table = _read_table(file, columns)
     with _damage_in_one_line(file):
-        labels = _class_labels(table.schema)
-        for row in table.to_pylist():
-            yield read_instance(row, labels)
+        for row in _with_names(table.select(columns)).to_pylist():
+            yield read_instance(row)
 
 
-def _class_labels(schema: pa.Schema) -> dict[str, list[str]]:
-    """Names of each column of class labels, from the features in the file's metadata."""
-    features = json.loads(schema.metadata[b"huggingface"])["info"]["features"]
-    return {name: feature["names"] for name, feature in features.items() if feature.get("_type") == "ClassLabel"}
+def _with_names(table: pa.Table) -> pa.Table:
+    """The table with the names of class labels, from the features in its metadata, in place of their numbers."""
+    import pyarrow as pa
+
+    features = json.loads(table.schema.metadata[b"huggingface"])["info"]["features"]
+    for index, column in enumerate(table.column_names):
+        if features[column].get("_type") == "ClassLabel":
+            names = pa.array(features[column]["names"]).take(table[column].combine_chunks())
+            table = table.set_column(index, column, names)
+    return table
 
 
 def _file_of(config: str, path: Path | str | None) -> Path:
