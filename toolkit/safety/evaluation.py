@@ -188,6 +188,7 @@ def _inverse(quat_wxyz: FloatArray) -> FloatArray:
 
 def _rotated(quat_wxyz: FloatArray, vector: FloatArray) -> FloatArray:
     """A vector turned by each of T quaternions, shape (T, 3)."""
+    # By hand: scipy's rotations round otherwise, and recorded costs are computed again from recorded states.
     w, axis = quat_wxyz[:, :1], quat_wxyz[:, 1:]
     across = 2.0 * np.cross(axis, vector)
     return np.asarray(vector + w * across + np.cross(axis, across))

@@ -136,6 +136,7 @@ class MovingObject:
 
 def slerp(here: FloatArray, there: FloatArray, share: float) -> FloatArray:
     """The unit quaternion a share of the shorter way from one to another, at constant angular speed, shape (4,)."""
+    # By hand, as the product below: scipy's rotations round otherwise, which would change recorded states.
     cosine = float(here @ there)
     if cosine < 0.0:
         there, cosine = -there, -cosine
