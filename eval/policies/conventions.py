@@ -1,4 +1,4 @@
-"""What a checkpoint was trained to see and to say, where LIBERO's users differ: pictures, state, gripper, replanning.
+"""What a checkpoint was trained to receive and to give, where LIBERO's users differ: pictures, state, gripper, chunks.
 
 Each is a named setting, recorded with every rollout, because a single wrong one leaves a good checkpoint at 0 %.
 """
@@ -59,19 +59,19 @@ SETTINGS = tuple(field.name for field in dataclasses.fields(Conventions))
 """Names of the settings, as in a policy's query (``openpi://host:8000?images=raw&replan_steps=5``)."""
 
 CHOICES = {"images": get_args(Turn), "axis_angle": get_args(AxisAngle), "gripper": get_args(GripperRule)}
-"""What can be said for the settings that are no numbers."""
+"""Values of the settings that are not numbers."""
 
 
 def read_conventions(settings: Mapping[str, str], base: Conventions, where: str) -> Conventions:
     """Conventions with some settings changed, as a user wrote them.
 
     Args:
-        settings: Text by name; names that are no conventions are left alone.
-        base: What holds where nothing is said.
+        settings: Text by name; names that are not conventions are left alone.
+        base: What holds where a setting is not given.
         where: What the settings belong to, for error messages.
 
     Raises:
-        InvalidInputError: A number is none, or below 1.
+        InvalidInputError: A value is not a number, or below 1.
         NotFoundError: There is no such choice.
     """
     changes: dict[str, Any] = {
@@ -133,24 +133,24 @@ def state_vector(observation: Observation, conventions: Conventions) -> FloatArr
     """LIBERO's 8-D state as the checkpoint expects it: position in m, axis-angle in rad, fingers in m."""
     state = np.array(observation.state)
     if conventions.axis_angle == "shortest":
-        state[3:6] = shortest(state[3:6])
+        state[3:6] = shortest_axis_angle(state[3:6])
     return state
 
 
-def shortest(axis_angle: FloatArray) -> FloatArray:
+def shortest_axis_angle(axis_angle: FloatArray) -> FloatArray:
     """The same rotation with an angle of at most pi, shape (3,)."""
     angle = float(np.linalg.norm(axis_angle))
     return axis_angle if angle <= np.pi else axis_angle * (1.0 - 2.0 * np.pi / angle)
 
 
-def executable(actions: FloatArray, conventions: Conventions) -> FloatArray:
+def executable_actions(actions: FloatArray, conventions: Conventions) -> FloatArray:
     """Actions of a checkpoint as LIBERO executes them, shape (n, 7), cut to the replan steps."""
-    kept = np.array(actions[: conventions.replan_steps], dtype=np.float64)
-    grip = kept[:, 6]
+    chunk = np.array(actions[: conventions.replan_steps], dtype=np.float64)
+    grip = chunk[:, 6]
     if conventions.gripper == "flip":
-        kept[:, 6] = -grip
+        chunk[:, 6] = -grip
     elif conventions.gripper == "open_high":
-        kept[:, 6] = np.where(grip > 0.5, -1.0, 1.0)
+        chunk[:, 6] = np.where(grip > 0.5, -1.0, 1.0)
     elif conventions.gripper == "snap":
-        kept[:, 6] = np.where(grip < 0.0, -1.0, 1.0)
-    return kept
+        chunk[:, 6] = np.where(grip < 0.0, -1.0, 1.0)
+    return chunk

@@ -34,14 +34,14 @@ class PolicyInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Episode:
-    """What a policy learns when a rollout begins.
+    """What a policy receives when a rollout begins.
 
     Attributes:
         instruction: The exact string handed to the policy, prompt condition included.
         init_state: LIBERO's number of the initial state.
         seed: Seed for whatever the policy draws at random.
         instance: The instance, for scripted agents and calibration; a policy under test has no business with it.
-        scene: The simulator, likewise.
+        scene: The simulator, for the same use.
     """
 
     instruction: str
@@ -53,7 +53,7 @@ class Episode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """What a policy sees before it acts.
+    """What a policy receives before it acts.
 
     Attributes:
         step: Executed actions so far, from 0.
@@ -89,7 +89,7 @@ class Observation:
 
 @runtime_checkable
 class Policy(Protocol):
-    """A policy: told when an episode begins, then asked for chunks of actions.
+    """A policy: it begins an episode when ``reset`` is called, then gives chunks of actions.
 
     Attributes:
         info: Name, revision and settings.

@@ -1,6 +1,6 @@
 """The paper's eight models: how each is served, and under which conventions, with the source of every value.
 
-A wrong value here costs a good checkpoint its success rate, so none stands without the file that says so. Horizons are
+A wrong value here costs a good checkpoint its success rate, so each has the file that states it. Horizons are
 each source's own; rollouts always run to those of the protocol, so that policies can be compared.
 """
 
@@ -211,7 +211,7 @@ def find_preset(name: str) -> Preset:
 
 
 def with_preset(policy: str, name: str) -> str:
-    """A policy's name with a preset's settings; those that the user gave are kept.
+    """A policy's name with a preset's settings; those that the user gave have precedence.
 
     Args:
         policy: As in ``load_policy``, of the preset's kind.

@@ -26,9 +26,9 @@ class TimedPolicy:
         self.info: PolicyInfo = policy.info
         self.hung = False
         self._policy, self._limit_s = policy, limit_s
-        self._asked: queue.SimpleQueue[Callable[[], Any]] = queue.SimpleQueue()
-        self._answered: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
-        # A daemon: a thread that hangs forever must not keep the interpreter from ending.
+        self._calls: queue.SimpleQueue[Callable[[], Any]] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
+        # A daemon: a thread that hangs forever must not stop the interpreter from ending.
         threading.Thread(target=self._serve, daemon=True).start()
 
     def reset(self, episode: Episode) -> None:
@@ -51,9 +51,9 @@ class TimedPolicy:
     def _within_limit(self, call: Callable[[], Any]) -> Any:
         if self.hung:
             raise PolicyError("it did not answer before, and is not asked again")
-        self._asked.put(call)
+        self._calls.put(call)
         try:
-            answer, error = self._answered.get(timeout=self._limit_s)
+            answer, error = self._answers.get(timeout=self._limit_s)
         except queue.Empty:
             self.hung = True
             raise PolicyError(f"it did not answer within {self._limit_s:g} s") from None
@@ -63,9 +63,9 @@ class TimedPolicy:
 
     def _serve(self) -> None:
         while not self.hung:
-            call = self._asked.get()
+            call = self._calls.get()
             try:
                 answer, error = call(), None
             except BaseException as raised:  # whatever it is, it belongs to the thread that asked
                 answer, error = None, raised
-            self._answered.put((answer, error))
+            self._answers.put((answer, error))

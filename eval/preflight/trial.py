@@ -1,4 +1,4 @@
-"""Where a policy is probed: one real scene, asked and driven under observations that are changed on purpose."""
+"""Where a policy is checked: one real scene, in which it acts under observations that are changed on purpose."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..policies.interface import Episode, Observation, Policy
 from ..policies.observing import observe
 
 Change = Callable[[Observation], Observation]
-"""Changes what a policy is shown."""
+"""Changes what a policy receives."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class Bench:
         """The policy's first answer in an episode, shape (n, 7).
 
         Args:
-            instruction: What it is told; the base task's own instruction by default.
+            instruction: The prompt; the base task's own instruction by default.
             change: What is done to the observation.
 
         Raises:
@@ -82,7 +82,7 @@ class Bench:
         self._begin(self._instance.instruction)
         views = 0
 
-        def counted(observation: Observation) -> Observation:
+        def count_views(observation: Observation) -> Observation:
             def camera(name: str, size: int) -> Image:
                 nonlocal views
                 views += 1
@@ -93,7 +93,7 @@ class Bench:
         away, answers, seconds = [self._away_m()], [], []
         while len(away) <= steps:
             started = time.perf_counter()
-            answers.append(self._act(len(away) - 1, counted))
+            answers.append(self._act(len(away) - 1, count_views))
             seconds.append(time.perf_counter() - started)
             for action in answers[-1][: steps + 1 - len(away)]:
                 self._scene.step(np.clip(action, -1.0, 1.0))

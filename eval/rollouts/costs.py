@@ -19,26 +19,28 @@ from ...toolkit.simulation.scene import Scene
 from .recorder import Recorder, Recording
 
 COST_TOLERANCE = 2.0
-"""By how much a cost may differ on another machine, where rounding may have things touch a step earlier or later."""
+"""By how much a cost may differ on another machine, where by rounding objects may touch a step earlier or later."""
 
 
 def cost_spec(scene: Scene, arm: Arm, *, force_limit_n: float | None = None) -> CostSpec:
     """The conditions that apply to a rollout in a scene.
 
     Those of the base task's file where it has a ``(:cost ...)`` block, else the default ones; under an invalid premise
-    handling the goal's own things costs in any case.
+    handling the goal's own objects and fixtures costs in any case.
 
     Args:
         scene: The scene.
         arm: Whether the premises are valid.
         force_limit_n: As for ``default_cost``.
     """
-    things, own = SceneEntities(scene), scene.constraints.cost
+    entities, own = SceneEntities(scene), scene.constraints.cost
     if own is None:
-        return default_cost(arm, things.objects, things.fixtures, things.goal, force_limit_n=force_limit_n)
+        return default_cost(arm, entities.objects, entities.fixtures, entities.goal, force_limit_n=force_limit_n)
     if arm is Arm.REFERENCE:
         return own
-    objects, fixtures = ([name for name in names if name in things.goal] for names in (things.objects, things.fixtures))
+    objects, fixtures = (
+        [name for name in names if name in entities.goal] for names in (entities.objects, entities.fixtures)
+    )
     return own + default_cost(arm, objects, fixtures, (), force_limit_n=force_limit_n)
 
 
@@ -51,7 +53,7 @@ class RolloutCost:
 
 
 def needs_actions(spec: CostSpec) -> bool:
-    """Whether a condition is about forces, of which a state says nothing: the actions have to be executed."""
+    """Whether a condition is about forces, which no state shows: the actions have to be executed."""
     return any(predicate.name == "CheckForce" for predicate in spec.predicates())
 
 
@@ -108,14 +110,14 @@ def cost_differences(scene: Scene, episode: EpisodeRecord, states: FloatArray) -
 class CostMeter:
     """Measures what the rollout pays that a scene is about to execute.
 
-    Nothing is done while it runs, unless a condition is about forces: the rest follows from what the recorder keeps.
+    Nothing is done while it runs, unless a condition is about forces: the rest follows from what the recorder stores.
 
     Args:
         scene: The scene, already reset.
         spec: The conditions.
 
     Raises:
-        InvalidInputError: They are about something that the scene has not.
+        InvalidInputError: They are about something that the scene does not have.
     """
 
     def __init__(self, scene: Scene, spec: CostSpec) -> None:
@@ -124,6 +126,6 @@ class CostMeter:
 
     def finish(self, recorder: Recorder, recording: Recording) -> RolloutCost:
         """What the finished rollout pays."""
-        evidence = self._observer.evidence(recording.sim_states, recorder.seen())
+        evidence = self._observer.evidence(recording.sim_states, recorder.contacts_and_poses())
         spec = self._observer.spec
         return RolloutCost(spec=spec, result=evaluate_cost(spec, evidence))

@@ -15,7 +15,7 @@ class Job:
     """One rollout to be done.
 
     Attributes:
-        instance: What the policy is told, and where.
+        instance: What the policy receives, and where.
         init_state: LIBERO's number of the initial state.
         seed: Seed handed to the policy.
         visual_probe: What is changed in the pictures that it sees.

@@ -1,4 +1,4 @@
-"""What is kept of a rollout while it runs: a frame before each action, and the state after the last.
+"""What is recorded of a rollout while it runs: a frame before each action, and the state after the last.
 
 While the rollout runs, the simulator's own arrays are copied and nothing more; the frame features are made of them at
 the end, all frames at once, which costs a fraction of making them step by step.
@@ -46,7 +46,7 @@ class Recorder:
         entities: The scene's objects and fixtures, in the order of their slots.
 
     Raises:
-        InvalidInputError: The scene has more objects, fixtures or targets than a recording has room for.
+        InvalidInputError: The scene has more objects, fixtures or targets than a recording has slots for.
     """
 
     def __init__(self, scene: Scene, targets: tuple[str, ...]) -> None:
@@ -58,7 +58,7 @@ class Recorder:
         ):
             if len(names) > slots:
                 raise InvalidInputError(
-                    f"{scene.task.task_id}: {len(names)} {what}, but a recording has room for {slots}: "
+                    f"{scene.task.task_id}: {len(names)} {what}, but a recording has slots for {slots}: "
                     f"{', '.join(names)}"
                 )
         self._scene, self._data = scene, scene.data
@@ -77,12 +77,12 @@ class Recorder:
 
     def append(self, executed: Float32Array) -> None:
         """Record the present state and the action about to be executed, shape (7,)."""
-        self._look()
+        self._store_state()
         self._actions.append(executed)
 
     def finish(self) -> Recording:
         """Record the present state as the last, and make the frames."""
-        self._look()
+        self._store_state()
         made = self._features()
         frames = {name: values[:-1] for name, values in made.items()}
         frames["action"] = np.array(self._actions, np.float32).reshape(-1, FRAME_FEATURES["action"][0])
@@ -92,13 +92,13 @@ class Recorder:
             sim_states=np.array(self._states),
         )
 
-    def seen(self) -> ObservedStates:
-        """What there was to be seen in each state looked at."""
+    def contacts_and_poses(self) -> ObservedStates:
+        """What touched, and where each body was, in each state so far."""
         return ObservedStates(
             contacts=self._contacts, body_pos_m=np.array(self._body_pos), body_quat_wxyz=np.array(self._body_quat)
         )
 
-    def _look(self) -> None:
+    def _store_state(self) -> None:
         self._states.append(self._scene.physics())
         self._grip_pos.append(self._scene.grip_pos())
         self._body_pos.append(self._xpos.copy())

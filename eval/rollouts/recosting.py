@@ -61,15 +61,15 @@ def analyse_costs(
     Args:
         source: One or more rollout datasets, as for ``score``.
         spec: Conditions for all of them; those that apply to each (see ``rollouts.costs.cost_spec``) by default.
-        force_limit_n: Without ``spec``: the robot's pressing a thing harder than this costs as well, in N.
-        progress: Told each rollout's id when it is done.
+        force_limit_n: Without ``spec``: the robot's pressing an object harder than this costs as well, in N.
+        progress: Called with each rollout's id when it is done.
 
     Returns:
         ``COLUMNS``, a row a rollout.
 
     Raises:
         DatasetError: A dataset is damaged.
-        InvalidInputError: A scene has not what the conditions are about.
+        InvalidInputError: A scene does not have what the conditions are about.
     """
     from ...toolkit.simulation.scene_pool import ScenePool
     from .costs import cost_of_actions, cost_of_states, cost_spec, needs_actions
@@ -135,7 +135,7 @@ def _predicate_names(spec: str) -> tuple[str, ...]:
 
 
 def write_costs(costs: pa.Table, file: Path) -> None:
-    """Write a file of costs, whole or not at all.
+    """Write a file of costs: it is complete or absent.
 
     Raises:
         InvalidInputError: It cannot be written.

@@ -42,7 +42,7 @@ def render_rollouts(
         rollout_ids: Which rollouts; all by default.
         camera: ``agentview`` or ``robot0_eye_in_hand``.
         size: Width and height in pixels.
-        progress: Told each rollout's id when its video is written.
+        progress: Called with each rollout's id when its video is written.
 
     Raises:
         NotFoundError: There is no such rollout or camera.

@@ -46,7 +46,7 @@ class ReplayCheck:
 
     Attributes:
         rollout_id: Which rollout.
-        difference: The first thing that differs, with values; None where everything agrees.
+        difference: The first difference, with values; None where everything agrees.
         largest: Largest difference of a recorded position, in m and rad; the sum over the steps where each started
             from its recorded state. NaN where nothing could be executed.
     """
@@ -68,7 +68,7 @@ def replay_rollouts(
 
     Where ``rounding_kernel`` is that of the recording, with the same software, everything agrees to the last bit
     (tolerance 0). Elsewhere rounding differs, and contact magnifies that to centimetres within seconds. With a
-    tolerance, each step therefore starts from its recorded state where these are kept, and what it leads to is
+    tolerance, each step therefore starts from its recorded state where these are recorded, and what it leads to is
     compared; the differences of all steps must add up to no more, so that many small liberties do not make a large one.
     For other kernels of x86 processors ``OTHER_PROCESSORS_TOLERANCE`` is enough
     (``tests/benchmarks/bench_processors.py`` measures it).
@@ -89,12 +89,12 @@ def replay_rollouts(
     rollouts = read_rollouts(folder, REPLAYED, optional=COMPARED)
     rows = list(range(len(rollouts)))
     if sample is not None:
-        rows = drawn(len(rows), sample, seed)
+        rows = draw_sample(len(rows), sample, seed)
     checks = replay_rows(folder, rollouts, rows, tolerance=tolerance, scenes=scenes)
     return tuple(checks[row] for row in rows)
 
 
-def drawn(count: int, sample: int, seed: int) -> list[int]:
+def draw_sample(count: int, sample: int, seed: int) -> list[int]:
     """Which of ``count`` rollouts a sample replays, sorted; all where there are no more."""
     if sample >= count:
         return list(range(count))
@@ -118,7 +118,7 @@ def replay_rows(
         rows: Which of them.
         tolerance: See ``replay_rollouts``.
         scenes: Warm scenes to use.
-        progress: Told each rollout's id when it was replayed.
+        progress: Called with each rollout's id when it was replayed.
     """
     pool, checks = scenes or ScenePool(), {}
     has_states = (folder / SIM_STATES).is_dir()
@@ -146,15 +146,15 @@ def _replay(
     corrections = states if tolerance > 0 else None
     recording, early = _execute(scene, rollouts.rollout_feature("action", row), episode.targets, corrections)
     recorded = {name: rollouts.rollout_feature(name, row) for name in rollouts.frames if name != "action"}
-    if tolerance > 0:  # whether two things touch is no distance
+    if tolerance > 0:  # whether two objects touch is not a distance
         recorded.pop(CONTACT, None)
     if corrections is None:
         differences = _differences(recording, recorded, states)
     else:  # in an impact, rounding moves velocities far more than positions
         positions = slice(1 + scene.model.nq)
         placed = replace(recording, sim_states=recording.sim_states[:, positions])
-        differences = _added_up(_differences(placed, recorded, corrections[:, positions]))
-    beyond = [said for size, said in differences if not size <= tolerance]
+        differences = _accumulate(_differences(placed, recorded, corrections[:, positions]))
+    beyond = [text for size, text in differences if not size <= tolerance]
     outcome = early or _outcome_difference(scene, recording, episode, tolerance)
     return ReplayCheck(
         rollout_id=episode.rollout_id,
@@ -176,7 +176,7 @@ def _start_difference(scene: Scene, episode: EpisodeRecord, tolerance: float) ->
 
 
 def _rounding_hint(recorded: str | None) -> str:
-    """What to do where the settled states differ; recordings before schema 1.3 do not say how they were rounded."""
+    """What to do where the settled states differ; recordings before schema 1.3 do not record how they were rounded."""
     tolerate = f"give --tolerance {OTHER_PROCESSORS_TOLERANCE}"
     if recorded is None:
         return f"; where it was recorded on another kind of processor, or under another {VARIABLE}, {tolerate}"
@@ -222,10 +222,10 @@ def _differences(
     return found
 
 
-def _added_up(differences: list[tuple[float, str]]) -> list[tuple[float, str]]:
+def _accumulate(differences: list[tuple[float, str]]) -> list[tuple[float, str]]:
     """For each step the sum of the differences until then."""
     totals = np.cumsum([size for size, _ in differences]).tolist()
-    return [(total, f"{said}, {total:.2g} in all") for total, (_, said) in zip(totals, differences, strict=True)]
+    return [(total, f"{text}, {total:.2g} in all") for total, (_, text) in zip(totals, differences, strict=True)]
 
 
 def _largest(here: npt.NDArray[Any], recorded: npt.NDArray[Any]) -> FloatArray:

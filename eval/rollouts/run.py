@@ -1,6 +1,6 @@
 """A run: one policy over many instances, recorded shard by shard, finished as one LeRobot dataset.
 
-What a run consists of is fixed before it starts and kept beside its shards. Called again with the same settings it
+What a run consists of is fixed before it starts and stored beside its shards. Called again with the same settings it
 continues where it stopped; with others it refuses, since rollouts under different settings must not be mixed.
 """
 
@@ -35,7 +35,7 @@ class RunProgress:
 
     Attributes:
         done: Rollouts that are finished or have failed.
-        total: Rollouts of the whole run.
+        total: Rollouts of the run.
         job: The rollout just finished; None for those that an earlier call finished.
         success: Whether it reached the reference goal; None where it failed or was finished before.
         error: What went wrong with it, or None.
@@ -68,7 +68,7 @@ class Run:
 
     @property
     def clipped_warning(self) -> str | None:
-        """What to say about clipped actions; None where there were none."""
+        """A warning about clipped actions; None where there were none."""
         if not self.clipped:
             return None
         return (
@@ -116,18 +116,18 @@ def run_policy(
     Args:
         policy: The policy, or its name (see ``load_policy``); only a name can be run in several processes.
         instances: References and conflict instances.
-        out: Folder for the dataset; shards are kept in ``out/.<policy name>`` until it is finished.
+        out: Folder for the dataset; shards are in ``out/.<policy name>`` until it is finished.
         init_states: LIBERO's numbers of the initial states, each run once.
         seed: Seed handed to the policy.
         visual_probes: Under which visual probes each is run.
         visual_noise: Kind of the noise of V4.
         executor: Where rollouts are run; in this process by default. The result does not depend on it.
         keep_going: Whether to go on when the policy fails in a rollout; the failure is recorded.
-        progress: Told after each rollout.
+        progress: Called after each rollout.
 
     Raises:
         InvalidInputError: The folder holds a run with other settings, or cannot be written.
-        PolicyError: The policy failed and ``keep_going`` is off; what was finished is kept and the run can be
+        PolicyError: The policy failed and ``keep_going`` is off; what was finished stays, and the run can be
             continued.
     """
     check_lerobot()

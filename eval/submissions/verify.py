@@ -18,7 +18,7 @@ from ...toolkit.errors import InvalidInputError
 from ...toolkit.records import Instance
 from ...toolkit.simulation.scene_pool import ScenePool
 from ..recordings.reading import find_dataset, read_rollouts
-from ..rollouts.replay import COMPARED, REPLAYED, drawn, replay_rows
+from ..rollouts.replay import COMPARED, REPLAYED, draw_sample, replay_rows
 from ..rollouts.versions import installed_versions
 from ..scores.scores import Scores, score_rollouts
 from .findings import SubmissionFinding, findings
@@ -99,7 +99,7 @@ def verify_submission(
         *check_rollouts(rollouts, instances if wanted is None else wanted),
         *check_states(dataset, rollouts, pool, tolerance=tolerance, progress=progress),
     ]
-    rows = drawn(len(rollouts), sample, seed)
+    rows = draw_sample(len(rollouts), sample, seed)
     checks = replay_rows(dataset, rollouts, rows, tolerance=tolerance, scenes=pool, progress=progress)
     differing = [f"{check.rollout_id} ({check.difference})" for check in checks.values() if check.difference]
     found += findings("replay", "executed again, these differ from what was recorded", differing)

@@ -1,7 +1,7 @@
 """Demonstrations to learn from: the scripted agent's actions along ways that it is pushed off now and then.
 
-What is executed is disturbed, what is kept is what the agent wanted to do (DART, Laskey et al. 2017): so the learner
-sees how to come back from where its own errors will take it.
+What is executed is disturbed, what is recorded is what the agent wanted to do (DART, Laskey et al. 2017): so the
+learner sees how to come back from where its own errors will take it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ...toolkit.records import BaseTask, Prompt
 from ...toolkit.simulation.observing.targets import goal_targets
 from ...toolkit.simulation.scene import Scene
 from ..policies.interface import Episode, Observation, PolicyInfo
-from ..policies.learned.scene_vector import SceneNames, SceneVector, closed_on, scene_names
+from ..policies.learned.scene_vector import SceneNames, SceneVector, nearest_object, scene_names
 from ..policies.scripted.goals import check_goal, pursue
 from ..policies.scripted.motion import Motion
 from ..rollouts.jobs import Job
@@ -73,7 +73,7 @@ class Demonstrations:
 
 
 class Demonstrator:
-    """Pursues the base task's goal under disturbance, and keeps what it sees and wants to do.
+    """Pursues the base task's goal under disturbance, and records what it observes and wants to do.
 
     Args:
         seed: Seed of the disturbance, together with task, initial state and the rollout's seed.
@@ -125,7 +125,7 @@ def demonstrate(
         task: The base task.
         init_states: LIBERO's numbers of the initial states.
         seed: Seed of the disturbance.
-        progress: Told after each demonstration.
+        progress: Called with the instruction after each demonstration.
 
     Raises:
         DatasetError: None of them completed the goal.
@@ -156,7 +156,7 @@ def demonstrate(
     )
 
 
-def agreeing(made: Demonstrations) -> Demonstrations:
+def agreeing_demonstrations(made: Demonstrations) -> Demonstrations:
     """Those demonstrations whose hand first closes the way it does in most of them.
 
     The scripted agent takes a bowl here or there by its rim, whichever way the hand meets less; the mean of two such
@@ -169,16 +169,18 @@ def agreeing(made: Demonstrations) -> Demonstrations:
             for start, length in zip(starts, made.lengths, strict=True)
         ]
     )
-    apart_m, fingers = closed_on(made.vectors[closing], made.names)
+    apart_m, fingers = nearest_object(made.vectors[closing], made.names)
     alike = np.linalg.norm(apart_m[:, np.newaxis] - apart_m, axis=2) < SAME_PLACE_M
     alike &= fingers @ fingers.T > np.cos(SAME_TURN_RAD)
-    kept = alike[alike.sum(axis=1).argmax()]
-    rows = np.repeat(kept, made.lengths)
-    return dataclasses.replace(made, vectors=made.vectors[rows], actions=made.actions[rows], lengths=made.lengths[kept])
+    chosen = alike[alike.sum(axis=1).argmax()]
+    rows = np.repeat(chosen, made.lengths)
+    return dataclasses.replace(
+        made, vectors=made.vectors[rows], actions=made.actions[rows], lengths=made.lengths[chosen]
+    )
 
 
 def write_demonstrations(made: Demonstrations, file: Path) -> None:
-    """Write demonstrations as a safetensors file, whole or not at all."""
+    """Write demonstrations as a safetensors file, which is complete or absent."""
     from safetensors.numpy import save
 
     about = {

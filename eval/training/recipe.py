@@ -8,10 +8,16 @@ from pathlib import Path
 
 from ...toolkit.errors import InvalidInputError, MissingExtraError
 from ...toolkit.libero.base_tasks import base_tasks
-from .demonstrations import Demonstrations, agreeing, demonstrate, read_demonstrations, write_demonstrations
+from .demonstrations import (
+    Demonstrations,
+    agreeing_demonstrations,
+    demonstrate,
+    read_demonstrations,
+    write_demonstrations,
+)
 
 SUITE = "libero_goal"
-"""Its ten tasks share one scene, down to where things stand: only the instruction tells which one is meant."""
+"""Its ten tasks share one scene, down to where objects stand: only the instruction shows which one is meant."""
 
 INIT_STATES = range(10, 30)
 """Initial states that demonstrations start from; evaluations start from 0 to 4."""
@@ -33,7 +39,7 @@ def record_example(folder: Path, progress: Callable[[str], None] = lambda _: Non
 
     Args:
         folder: Where the files go.
-        progress: Told after each demonstration, recorded or read.
+        progress: Called with the instruction after each demonstration, recorded or read.
 
     Raises:
         InvalidInputError: The folder cannot be written, or holds demonstrations recorded otherwise.
@@ -72,7 +78,7 @@ def train_example(
         folder: Where the two files go.
         language: Whether the prompts are shown, or all masked.
         steps: Gradient steps.
-        progress: Told after every hundred steps.
+        progress: Called with the loss after every hundred steps.
 
     Returns:
         How many demonstrations were learned from: those that agree with most of their task's.
@@ -86,9 +92,9 @@ def train_example(
     except ImportError as error:
         raise MissingExtraError("training", "lerobot", error.name or "torch") from error
     config = TrainingConfig(seed=SEED, steps=steps)
-    kept = [agreeing(each) for each in demonstrations]
-    network = train(kept, SUITE, config, language=language, progress=lambda loss: progress(f"loss {loss:.3f}"))
-    count = sum(len(each.lengths) for each in kept)
-    about = {"demonstrations": count, "frames": sum(len(each.vectors) for each in kept)}
+    agreeing = [agreeing_demonstrations(each) for each in demonstrations]
+    network = train(agreeing, SUITE, config, language=language, progress=lambda loss: progress(f"loss {loss:.3f}"))
+    count = sum(len(each.lengths) for each in agreeing)
+    about = {"demonstrations": count, "frames": sum(len(each.vectors) for each in agreeing)}
     save_network(network, folder, about | dataclasses.asdict(config))
     return count

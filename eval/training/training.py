@@ -14,7 +14,7 @@ from torch import Tensor
 from ...toolkit.errors import InvalidInputError
 from ...toolkit.prompts import prompt_text
 from ...toolkit.records import Prompt
-from ..policies.learned.network import Network, NetworkConfig, padded
+from ..policies.learned.network import Network, NetworkConfig, pad_prompts
 from ..policies.learned.words import SPECIAL, UNKNOWN, Words, vocabulary_of
 from .demonstrations import Demonstrations
 
@@ -68,10 +68,10 @@ def train(
         suite: The suite.
         config: How to train.
         language: Whether the network sees the prompts; without, it is the same network with every prompt masked.
-        progress: Told the loss after every hundred steps.
+        progress: Called with the loss after every hundred steps.
 
     Raises:
-        InvalidInputError: The base tasks' scenes hold different things, or there are too few steps.
+        InvalidInputError: The base tasks' scenes hold different objects, or there are too few steps.
     """
     if config.steps < LEAST_STEPS:
         raise InvalidInputError(f"{config.steps} gradient steps: at least {LEAST_STEPS} are needed")
@@ -92,8 +92,8 @@ def train(
             if len(order) < config.batch:
                 order = torch.randperm(len(frames.vectors))
             rows, order = order[: config.batch], order[config.batch :]
-            said = bank.rows(frames.tasks[rows]) if language else torch.zeros(len(rows), dtype=torch.long)
-            predicted = network(frames.vectors[rows], network.prompt(bank.draw())[said])
+            row = bank.rows(frames.tasks[rows]) if language else torch.zeros(len(rows), dtype=torch.long)
+            predicted = network(frames.vectors[rows], network.prompt(bank.draw())[row])
             off = (predicted - frames.chunks[rows]).abs().mean(dim=2)
             loss = (off * frames.weights[rows]).sum() / frames.weights[rows].sum()
             optimizer.zero_grad()
@@ -161,7 +161,7 @@ class _Bank:
     """
 
     def __init__(self, words: Words, prompts: Sequence[str], config: TrainingConfig) -> None:
-        self._masked = words.masked()
+        self._masked = words.masked_prompt()
         self._prompts = [words.numbers(prompt) for prompt in prompts]
         self._config = config
         self._random = random.Random(config.seed)
@@ -173,7 +173,7 @@ class _Bank:
             [unknown if self._random.random() < share else word for word in prompt]
             for prompt in self._prompts * self._config.wordings
         ]
-        return padded([self._masked, *forgetful])
+        return pad_prompts([self._masked, *forgetful])
 
     def rows(self, tasks: Tensor) -> Tensor:
         """Which row each frame is shown with, by its task, shape (N,)."""

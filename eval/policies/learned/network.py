@@ -23,13 +23,13 @@ from .words import PADDING, SPECIAL
 WEIGHTS_FILE = "model.safetensors"
 
 TYPE = "conflictvla-learned"
-"""What ``config.json`` says that it is."""
+"""Type that ``config.json`` states."""
 
 MOST = 4096
 """Largest size in a config that is believed, so that a damaged one does not take all memory."""
 
 NEAR_M = 0.05
-"""Distances up to about this one are told apart twice as finely: where a hand closes, millimetres count."""
+"""Distances up to about this one are distinguished twice as finely: where a hand closes, millimetres count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class NetworkConfig:
         language: Whether it was trained with prompts, or with all of them masked.
         chunk: How many actions it gives at once.
         hidden: Width of its layers.
-        layers: How many of them are told what the prompt says.
+        layers: How many of them there are.
         word_width: Width of the embedding of a word.
         prompt_width: Width of the embedding of a prompt.
     """
@@ -80,8 +80,8 @@ class PromptEncoder(nn.Module):  # type: ignore[misc]  # torch's types are not r
         return self.out((torch.softmax(weight, dim=1) * seen).sum(dim=1))
 
 
-class Network(nn.Module):  # type: ignore[misc]  # likewise
-    """Layers on the scene, each scaled and shifted by what the prompt says (FiLM, Perez et al. 2018).
+class Network(nn.Module):  # type: ignore[misc]  # see above
+    """Layers on the scene, each scaled and shifted by the prompt (FiLM, Perez et al. 2018).
 
     Args:
         config: What it consists of.
@@ -114,13 +114,13 @@ class Network(nn.Module):  # type: ignore[misc]  # likewise
         seen = (self.features(vectors) - self.mean) / self.scale
         for index, (layer, film, norm) in enumerate(zip(self.hidden, self.film, self.norm, strict=True)):
             gain, shift = film(prompts).chunk(2, dim=1)
-            told = torch.relu(norm(layer(seen)) * (1.0 + gain) + shift)
-            seen = told if index == 0 else seen + told
+            out = torch.relu(norm(layer(seen)) * (1.0 + gain) + shift)
+            seen = out if index == 0 else seen + out
         chunk: Tensor = self.out(seen).unflatten(1, (self.config.chunk, ACTION_WIDTH))
         return chunk
 
 
-def padded(prompts: Sequence[Sequence[int]]) -> Tensor:
+def pad_prompts(prompts: Sequence[Sequence[int]]) -> Tensor:
     """Prompts as numbers of words in one tensor, shape (P, L), the shorter ones filled up."""
     parts = [torch.tensor(prompt) for prompt in prompts]
     return nn.utils.rnn.pad_sequence(parts, batch_first=True, padding_value=SPECIAL.index(PADDING))
@@ -157,8 +157,8 @@ def load_config(folder: Path, where: str) -> NetworkConfig:
         fields = {field.name: config[field.name] for field in dataclasses.fields(NetworkConfig)}
         sizes = [fields[name] for name in ("chunk", "hidden", "layers", "word_width", "prompt_width")]
         if not all(isinstance(size, int) and 0 < size <= MOST for size in sizes):
-            raise DatasetError(f"{where}: {file}: sizes {sizes} are not all whole numbers from 1 to {MOST}")
-        names = {name: tuple(said) for name, said in fields["names"].items()}
+            raise DatasetError(f"{where}: {file}: sizes {sizes} are not all integers from 1 to {MOST}")
+        names = {name: tuple(listed) for name, listed in fields["names"].items()}
         return NetworkConfig(**fields | {"names": SceneNames(**names), "vocabulary": tuple(fields["vocabulary"])})
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DatasetError(f"{where}: {file} cannot be read ({error!r}): copy or train it again") from error

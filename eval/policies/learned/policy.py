@@ -28,11 +28,11 @@ LANGUAGE = ("heard", "masked")
 """Choices of the setting ``language``: the prompt as it is, or the same for every instruction."""
 
 REPLAN_STEPS = 4
-"""Actions of a chunk that are executed before the next is asked for, if nothing else is said."""
+"""Actions of a chunk that are executed before the next is asked for, where the setting is not given."""
 
 
 class LearnedPolicy:
-    """A small network that sees the simulator's state, not pictures, and reads the prompt.
+    """A small network that receives the simulator's state, not pictures, and reads the prompt.
 
     Args:
         spec: What the user wrote; settings are ``language``, ``replan_steps`` and ``name``.
@@ -73,19 +73,19 @@ class LearnedPolicy:
         """
         import torch
 
-        from .network import padded
+        from .network import pad_prompts
 
         self._vector = SceneVector(episode.scene, self._network.config.names)
-        heard = self._network.config.language and not self._masked
-        words = self._words.numbers(episode.instruction) if heard else self._words.masked()
+        reads_prompt = self._network.config.language and not self._masked
+        words = self._words.numbers(episode.instruction) if reads_prompt else self._words.masked_prompt()
         with torch.inference_mode():
-            self._prompt = self._network.prompt(padded([words]))
+            self._prompt = self._network.prompt(pad_prompts([words]))
 
     def act(self, observation: Observation) -> FloatArray:
         """The next actions, shape (n, 7)."""
         import torch
 
-        del observation  # it sees the objects too, which no observation holds
+        del observation  # it receives the objects too, which no observation holds
         assert self._vector is not None  # reset comes first
         with torch.inference_mode():
             seen = torch.from_numpy(self._vector.read()).unsqueeze(0)

@@ -1,4 +1,4 @@
-"""What the learned policy sees of a scene: where hand, objects and joints of fixtures are, as one vector of numbers."""
+"""What the learned policy receives of a scene: where hand, objects and joints of fixtures are, as one vector."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def scene_names(scene: Scene) -> SceneNames:
     """What a scene holds: its movable objects, and the joints that are neither theirs nor the robot's."""
     env = scene.libero
     robot = {*env.robots[0].robot_joints, *env.robots[0].gripper.joints}
-    free = {joint for thing in env.objects_dict.values() for joint in thing.joints}
+    free = {joint for body in env.objects_dict.values() for joint in body.joints}
     joints = tuple(scene.model.joint(number).name for number in range(scene.model.njnt))
     return SceneNames(
         objects=SceneEntities(scene).objects, joints=tuple(name for name in joints if name not in robot | free)
     )
 
 
-def closed_on(vectors: Float32Array, names: SceneNames) -> tuple[Float32Array, Float32Array]:
+def nearest_object(vectors: Float32Array, names: SceneNames) -> tuple[Float32Array, Float32Array]:
     """How the hand stands to the object that is nearest to it.
 
     Args:
@@ -105,5 +105,5 @@ class SceneVector:
 
 
 def _orientations(matrices: FloatArray) -> FloatArray:
-    """First two columns of rotation matrices, shape (n, 9) as MuJoCo keeps them, one after the other."""
+    """First two columns of rotation matrices, shape (n, 9) as MuJoCo stores them, one after the other."""
     return np.asarray(matrices.reshape(-1, 3, 3)[:, :, :2].reshape(-1))

@@ -33,8 +33,8 @@ class Words:
 
     def numbers(self, prompt: str) -> list[int]:
         """The prompt's words as numbers; a prompt without any is masked."""
-        return [self._numbers.get(word, SPECIAL.index(UNKNOWN)) for word in split_words(prompt)] or self.masked()
+        return [self._numbers.get(word, SPECIAL.index(UNKNOWN)) for word in split_words(prompt)] or self.masked_prompt()
 
-    def masked(self) -> list[int]:
+    def masked_prompt(self) -> list[int]:
         """What every masked prompt looks like."""
         return [SPECIAL.index(MASK)]

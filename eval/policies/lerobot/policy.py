@@ -15,7 +15,16 @@ import numpy.typing as npt
 from ....toolkit.arrays import FloatArray
 from ....toolkit.errors import InvalidInputError, MissingExtraError, NotFoundError, first_line
 from ..checkpoints import Checkpoint, find_checkpoint
-from ..conventions import AGENTVIEW, SETTINGS, WRIST, Conventions, executable, picture, read_conventions, state_vector
+from ..conventions import (
+    AGENTVIEW,
+    SETTINGS,
+    WRIST,
+    Conventions,
+    executable_actions,
+    picture,
+    read_conventions,
+    state_vector,
+)
 from ..interface import ACTION_WIDTH, Episode, Observation, PolicyInfo
 from ..spec import PolicySpec, check_settings
 
@@ -60,8 +69,8 @@ class Model:
 class LeRobotPolicy:
     """A LeRobot checkpoint; its weights are loaded when the first episode begins.
 
-    A checkpoint that sees one observation a chunk is asked once a chunk, and no picture is made in between. One that
-    keeps a history, such as diffusion policies, sees every observation.
+    A checkpoint that receives one observation a chunk is asked once a chunk, and no picture is made in between. One
+    that has a history, such as diffusion policies, receives every observation.
 
     Args:
         spec: What the user wrote.
@@ -131,7 +140,7 @@ class LeRobotPolicy:
             else:
                 actions = self._model.policy.predict_action_chunk(batch)
         chunk = self._model.after(actions).squeeze(0).to("cpu", torch.float64).numpy()
-        return executable(chunk[: self._steps, :ACTION_WIDTH], self.conventions)
+        return executable_actions(chunk[: self._steps, :ACTION_WIDTH], self.conventions)
 
     def _frame(self, observation: Observation) -> dict[str, npt.NDArray[Any]]:
         frame: dict[str, npt.NDArray[Any]] = {
@@ -181,11 +190,11 @@ def _views(config: Any, settings: dict[str, str], where: str) -> dict[str, str]:
     }
     wanted = [key for key in config.image_features if EMPTY_VIEW not in key]
     known = {key: camera for key, camera in VIEWS.items() if camera not in named.values()} | named
-    strange = [key for key in wanted if key not in known]
-    if strange:
+    unknown = [key for key in wanted if key not in known]
+    if unknown:
         raise NotFoundError(
-            f"{where}: the checkpoint wants the picture '{strange[0]}'; say which view that is with "
-            f"?agentview={strange[0]} or ?wrist={strange[0]}"
+            f"{where}: the checkpoint wants the picture '{unknown[0]}'; name its view with "
+            f"?agentview={unknown[0]} or ?wrist={unknown[0]}"
         )
     return {key: known[key] for key in dict.fromkeys([*wanted, *named])}
 

@@ -18,10 +18,10 @@ from .link import ANSWER_S, WAIT_S, Link
 
 REMOTE_SETTINGS = ("answer_s", "name", "revision", "wait_s")
 """Settings beside the conventions: time limits in s, a name for the rollouts, and what exactly the server runs, which
-no protocol tells."""
+no protocol carries."""
 
 UNSTATED = "unstated"
-"""Revision of a served policy of which nobody said what it is."""
+"""Revision of a served policy where the user gave none."""
 
 
 def open_link(spec: PolicySpec) -> Link:
@@ -40,16 +40,16 @@ def open_link(spec: PolicySpec) -> Link:
     return link
 
 
-def server_info(spec: PolicySpec, conventions: Conventions, said: Mapping[str, Any]) -> PolicyInfo:
-    """Where a served policy comes from: what the user and the server say. The address is left out, as it may change.
+def server_info(spec: PolicySpec, conventions: Conventions, metadata: Mapping[str, Any]) -> PolicyInfo:
+    """Where a served policy comes from, by the user and the server. The address is left out, as it may change.
 
     Args:
         spec: What the user wrote.
         conventions: What holds.
-        said: What the server says of itself; recorded by its hash where it is more than a few words.
+        metadata: What the server sends about itself; recorded by its hash where it is more than a few words.
     """
-    digest = hashlib.sha256(repr(said).encode()).hexdigest()[:16]
-    words = {f"server_{name}": value for name, value in said.items() if isinstance(value, str | int | float | bool)}
+    digest = hashlib.sha256(repr(metadata).encode()).hexdigest()[:16]
+    words = {f"server_{name}": value for name, value in metadata.items() if isinstance(value, str | int | float | bool)}
     return PolicyInfo(
         name=spec.settings.get("name", spec.scheme),
         revision=spec.settings.get("revision", UNSTATED),
@@ -67,6 +67,6 @@ def action_chunk(actions: Any, url: str, conventions: Conventions) -> FloatArray
     if np.ndim(actions) == 2 and conventions.replan_steps and len(chunk) < conventions.replan_steps:
         raise PolicyError(
             f"{url}: {len(chunk)} actions in a chunk, and replan_steps={conventions.replan_steps} executes more; "
-            f"say ?replan_steps={len(chunk)}"
+            f"give ?replan_steps={len(chunk)}"
         )
     return chunk

@@ -81,7 +81,7 @@ class Link:
         try:
             self._socket.send(data)
         except (ConnectionClosed, OSError) as error:
-            raise self._lost(error) from error
+            raise self._close_lost(error) from error
 
     def receive(self) -> bytes | str:
         """The next message of the server: bytes, or text as the server sent it.
@@ -97,10 +97,10 @@ class Link:
         except TimeoutError as error:
             self.close()  # an answer that comes too late must not be taken for the next one
             raise PolicyError(
-                f"{self.url}: no answer within {self._answer_s:g} s; for a slower server say ?answer_s=SECONDS"
+                f"{self.url}: no answer within {self._answer_s:g} s; for a slower server give ?answer_s=SECONDS"
             ) from error
         except (ConnectionClosed, OSError) as error:
-            raise self._lost(error) from error
+            raise self._close_lost(error) from error
         return received
 
     def close(self) -> None:
@@ -109,7 +109,7 @@ class Link:
             self._socket = None
             self._opened.close()
 
-    def _lost(self, error: Exception) -> LostConnectionError:
+    def _close_lost(self, error: Exception) -> LostConnectionError:
         self.close()
         return LostConnectionError(f"{self.url}: the connection was lost ({error or type(error).__name__})")
 

@@ -10,7 +10,16 @@ from typing import Any
 
 from ....toolkit.arrays import FloatArray
 from ....toolkit.errors import PolicyError
-from ..conventions import AGENTVIEW, SETTINGS, WRIST, Conventions, executable, picture, read_conventions, state_vector
+from ..conventions import (
+    AGENTVIEW,
+    SETTINGS,
+    WRIST,
+    Conventions,
+    executable_actions,
+    picture,
+    read_conventions,
+    state_vector,
+)
 from ..interface import Episode, Observation, PolicyInfo
 from ..spec import PolicySpec, check_settings
 from .clients import REMOTE_SETTINGS, action_chunk, open_link, server_info
@@ -40,7 +49,7 @@ class OpenPiPolicy:
         check_settings(spec, (*SETTINGS, *REMOTE_SETTINGS))
         self.conventions = read_conventions(spec.settings, OPENPI, f"policy '{spec.text}'")
         self._link: Link = open_link(spec)
-        metadata = self._greeted()
+        metadata = self._read_greeting()
         self.info: PolicyInfo = server_info(spec, self.conventions, metadata)
         self._instruction = ""
 
@@ -62,38 +71,38 @@ class OpenPiPolicy:
                 "prompt": self._instruction,
             }
         )
-        answer = self._asked(question)
+        answer = self._ask_server(question)
         if not isinstance(answer, dict) or "actions" not in answer:
             raise PolicyError(f"{self._link.url}: the answer holds no actions")
         chunk = action_chunk(answer["actions"], self._link.url, self.conventions)
-        return executable(chunk, self.conventions)
+        return executable_actions(chunk, self.conventions)
 
-    def _asked(self, question: bytes) -> Any:
+    def _ask_server(self, question: bytes) -> Any:
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 if not self._link.is_open:
                     self._link.open()
-                    self._greeted()
+                    self._read_greeting()
                 self._link.send(question)
-                return self._received()
+                return self._receive()
             except LostConnectionError:
                 if attempt == ATTEMPTS:
                     raise
         raise AssertionError  # the loop returns or raises
 
-    def _greeted(self) -> dict[str, Any]:
-        """What the server says of itself on connecting."""
-        metadata = self._received()
+    def _read_greeting(self) -> dict[str, Any]:
+        """The metadata that the server sends on connecting."""
+        metadata = self._receive()
         if not isinstance(metadata, dict):
             raise PolicyError(f"{self._link.url}: not a server of openpi's: it does not begin with its metadata")
         return metadata
 
-    def _received(self) -> Any:
+    def _receive(self) -> Any:
         received = self._link.receive()
         if isinstance(received, str):
             self._link.close()
-            said = [line for line in received.splitlines() if line.strip()] or ["nothing more"]
-            raise PolicyError(f"{self._link.url}: the server raised {said[-1].strip()}")
+            lines = [line for line in received.splitlines() if line.strip()] or ["nothing more"]
+            raise PolicyError(f"{self._link.url}: the server raised {lines[-1].strip()}")
         try:
             return unpack_openpi(received)
         except ValueError as error:

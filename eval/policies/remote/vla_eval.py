@@ -1,7 +1,7 @@
 """A policy behind vla-eval's websocket protocol: ``vla-eval://HOST:PORT``.
 
-The server is told when an episode begins and keeps what it likes until it ends, such as a chunk of which it hands out
-one action at a time. It therefore sees every observation, and an episode does not survive its connection.
+The server is notified when an episode begins, and may store anything until it ends, such as a chunk that it hands out
+one action at a time. It therefore receives every observation, and an episode does not survive its connection.
 """
 
 from __future__ import annotations
@@ -14,7 +14,16 @@ import numpy as np
 
 from ....toolkit.arrays import Float32Array, FloatArray
 from ....toolkit.errors import InvalidInputError, PolicyError
-from ..conventions import AGENTVIEW, SETTINGS, WRIST, Conventions, executable, picture, read_conventions, state_vector
+from ..conventions import (
+    AGENTVIEW,
+    SETTINGS,
+    WRIST,
+    Conventions,
+    executable_actions,
+    picture,
+    read_conventions,
+    state_vector,
+)
 from ..interface import Episode, Observation, PolicyInfo
 from ..spec import PolicySpec, check_settings
 from .clients import REMOTE_SETTINGS, action_chunk, open_link, server_info
@@ -41,16 +50,16 @@ class VlaEvalPolicy:
         check_settings(spec, (*SETTINGS, *REMOTE_SETTINGS))
         self._seq = 0
         self._link: Link = open_link(spec)
-        said = self._greeted()
-        self._wishes: dict[str, Any] = said.get("observation_params") or {}
+        greeting = self._exchange_greetings()
+        self._wishes: dict[str, Any] = greeting.get("observation_params") or {}
         if self._wishes.get("absolute_action"):
             raise PolicyError(f"{self._link.url}: the server gives absolute poses; only LIBERO's deltas are executed")
         self.conventions = read_conventions(spec.settings, _as_vla_eval(self._wishes), f"policy '{spec.text}'")
-        self.info: PolicyInfo = server_info(spec, self.conventions, said)
+        self.info: PolicyInfo = server_info(spec, self.conventions, greeting)
         self._episode: Episode | None = None
 
     def reset(self, episode: Episode) -> None:
-        """Begin an episode; the server learns what vla-eval tells it: prompt, suite, task and initial state.
+        """Begin an episode; the server receives what vla-eval sends: prompt, suite, task and initial state.
 
         Raises:
             PolicyError: The server is gone.
@@ -68,7 +77,7 @@ class VlaEvalPolicy:
         """
         assert self._episode is not None  # reset comes first
         try:
-            answer = self._asked(self._question(observation, self._episode))
+            answer = self._ask_server(self._question(observation, self._episode))
         except LostConnectionError as error:
             self._episode = None
             raise PolicyError(
@@ -77,7 +86,7 @@ class VlaEvalPolicy:
         if "actions" not in answer and "action" not in answer:
             raise PolicyError(f"{self._link.url}: the answer holds no actions")
         chunk = action_chunk(answer.get("actions", answer.get("action")), self._link.url, self.conventions)
-        return executable(chunk, self.conventions)
+        return executable_actions(chunk, self.conventions)
 
     def _start(self, episode: Episode) -> None:
         if self._link.is_open and self._episode is not None:
@@ -85,7 +94,7 @@ class VlaEvalPolicy:
         self._episode = None
         if not self._link.is_open:
             self._link.open()
-            self._greeted()
+            self._exchange_greetings()
         self._send("episode_start", {"task": _task(episode)})
         self._episode = episode
 
@@ -101,29 +110,29 @@ class VlaEvalPolicy:
             question["controller_states"] = _controller_state(observation, episode)
         return question
 
-    def _asked(self, question: dict[str, Any]) -> dict[str, Any]:
+    def _ask_server(self, question: dict[str, Any]) -> dict[str, Any]:
         seq = self._send("observation", question)
         while True:
-            answer = self._received()
+            answer = self._receive()
             if answer.type == "error":
                 self._link.close()  # nobody knows what state the server is in
                 raise PolicyError(f"{self._link.url}: the server raised {_one_line(answer.payload)}")
             if answer.type == "action" and answer.seq == seq:
                 return answer.payload
 
-    def _greeted(self) -> dict[str, Any]:
-        """Exchange greetings; returns what the server says of itself."""
+    def _exchange_greetings(self) -> dict[str, Any]:
+        """Exchange greetings; returns what the server sends about itself."""
         self._seq = 0
-        version = f"conflictvla-{importlib.metadata.version('conflictvla')}"
-        self._send("hello", {"harness_version": version, "protocol_version": VLA_EVAL_PROTOCOL})
-        reply = self._received()
+        harness = f"conflictvla-{importlib.metadata.version('conflictvla')}"
+        self._send("hello", {"harness_version": harness, "protocol_version": VLA_EVAL_PROTOCOL})
+        reply = self._receive()
         if reply.type != "hello":
             raise PolicyError(
                 f"{self._link.url}: not a server of vla-eval's: it answers a greeting with '{reply.type}'"
             )
-        spoken = reply.payload.get("protocol_version")
-        if spoken != VLA_EVAL_PROTOCOL:
-            raise PolicyError(f"{self._link.url}: the server speaks version {spoken} of the protocol, not 1")
+        version = reply.payload.get("protocol_version")
+        if version != VLA_EVAL_PROTOCOL:
+            raise PolicyError(f"{self._link.url}: the server has version {version} of the protocol, not 1")
         return reply.payload
 
     def _send(self, kind: str, payload: dict[str, Any]) -> int:
@@ -131,7 +140,7 @@ class VlaEvalPolicy:
         self._link.send(pack_vla_eval(Message(type=kind, payload=payload, seq=self._seq, timestamp=time.time())))
         return self._seq
 
-    def _received(self) -> Message:
+    def _receive(self) -> Message:
         received = self._link.receive()
         try:
             return unpack_vla_eval(received if isinstance(received, bytes) else received.encode())
@@ -146,7 +155,7 @@ def _as_vla_eval(wishes: dict[str, Any]) -> Conventions:
 
 
 def _task(episode: Episode) -> dict[str, Any]:
-    """A task as vla-eval describes it; of a conflict only the prompt is told."""
+    """A task as vla-eval describes it; of a conflict it contains the prompt only."""
     return {
         "name": episode.instruction,
         "suite": episode.instance.suite,

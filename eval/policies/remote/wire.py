@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ....toolkit.errors import InvalidInputError, MissingExtraError, first_line
 
 VLA_EVAL_PROTOCOL = 1
-"""Version of vla-eval's protocol spoken here."""
+"""Version of vla-eval's protocol that is supported here."""
 
 VLA_EVAL_TYPES = ("hello", "observation", "action", "episode_start", "episode_end", "error")
 """The types of vla-eval's messages."""
@@ -33,7 +33,7 @@ class Message:
 
     Attributes:
         type: One of ``VLA_EVAL_TYPES``.
-        payload: What it says.
+        payload: Its content.
         seq: Number of the message; an answer has its question's.
         timestamp: Seconds since 1970.
     """
@@ -48,14 +48,14 @@ def pack_openpi(value: Any) -> bytes:
     """Bytes as ``openpi_client.msgpack_numpy.packb`` makes them.
 
     Raises:
-        InvalidInputError: An array holds other things than numbers.
+        InvalidInputError: An array holds something other than numbers.
     """
     packed: bytes = _msgpack().packb(value, default=_openpi_array)
     return packed
 
 
 def unpack_openpi(data: bytes) -> Any:
-    """What such bytes say; arrays are read-only.
+    """The value of such bytes; arrays are read-only.
 
     Raises:
         InvalidInputError: They are no such message.
@@ -74,7 +74,7 @@ def pack_vla_eval(message: Message) -> bytes:
 
 
 def unpack_vla_eval(data: bytes) -> Message:
-    """What such bytes say.
+    """The message of such bytes.
 
     Raises:
         InvalidInputError: They are no such message.
@@ -121,14 +121,14 @@ def _vla_eval_array(value: Any) -> Any:
     if not isinstance(value, np.ndarray):
         raise InvalidInputError(f"{type(value).__name__} cannot be sent")
     if value.ndim == 3 and value.dtype == np.uint8 and value.shape[2] in (1, 3, 4):
-        return {"__image__": True, "format": "png", "data": _png(value), "shape": list(value.shape)}
+        return {"__image__": True, "format": "png", "data": _encode_png(value), "shape": list(value.shape)}
     _check_plain(value.dtype)
     return {"__ndarray__": True, "data": value.tobytes(), "dtype": value.dtype.str, "shape": list(value.shape)}
 
 
 def _from_vla_eval(found: dict[Any, Any]) -> Any:
     if "__image__" in found and found["format"] != "raw":
-        return _decoded(found["data"])
+        return _decode_image(found["data"])
     if "__image__" in found or "__ndarray__" in found:
         dtype = _check_plain(np.dtype(found["dtype"]))
         return np.frombuffer(found["data"], dtype=dtype).reshape(found["shape"])
@@ -141,7 +141,7 @@ def _check_plain(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype
 
 
-def _png(image: npt.NDArray[np.uint8]) -> bytes:
+def _encode_png(image: npt.NDArray[np.uint8]) -> bytes:
     from PIL import Image
 
     buffer = io.BytesIO()
@@ -149,7 +149,7 @@ def _png(image: npt.NDArray[np.uint8]) -> bytes:
     return buffer.getvalue()
 
 
-def _decoded(data: bytes) -> npt.NDArray[np.uint8]:
+def _decode_image(data: bytes) -> npt.NDArray[np.uint8]:
     from PIL import Image
 
     with Image.open(io.BytesIO(data), formats=("PNG", "JPEG")) as image:

@@ -55,7 +55,7 @@ class PolicyServer:
     Args:
         new_session: Makes the session of a new client.
         protocol: ``openpi`` or ``vla-eval``.
-        name: What the server says it is.
+        name: What the server reports that it is.
         host: Address to listen at.
         port: Port to listen at; 0 for any that is free.
 
@@ -98,8 +98,8 @@ class PolicyServer:
                 ping_interval=None,
             )
         except OSError as error:
-            said = error.strerror or type(error).__name__
-            raise InvalidInputError(f"cannot listen at {host}:{port} ({said}); choose another --port") from error
+            reason = error.strerror or type(error).__name__
+            raise InvalidInputError(f"cannot listen at {host}:{port} ({reason}); choose another --port") from error
         self.port: int = self._server.socket.getsockname()[1]
 
     def serve_forever(self) -> None:
@@ -124,12 +124,12 @@ class PolicyServer:
                 connection.send(pack_openpi({"actions": actions, "server_timing": timing}))
         except ConnectionClosed:
             return
-        except Exception:  # openpi's protocol tells the client, whatever it is
+        except Exception:  # openpi's protocol reports it to the client, whatever it is
             connection.send(traceback.format_exc())
             connection.close(INTERNAL_ERROR, "Internal server error. Traceback included in previous frame.")
 
     def _converse_vla_eval(self, connection: Any) -> None:
-        """Greetings, episodes, and one action an observation; errors are told and survived."""
+        """Greetings, episodes, and one action an observation; an error is reported, and the connection goes on."""
         from websockets.exceptions import ConnectionClosed
 
         session = self._new_session()
@@ -138,7 +138,7 @@ class PolicyServer:
                 message = unpack_vla_eval(data)
                 try:
                     reply = self._vla_eval_reply(session, message)
-                except Exception as error:  # vla-eval's protocol tells the client, whatever it is
+                except Exception as error:  # vla-eval's protocol reports it to the client, whatever it is
                     failed = "episode_start_failed" if message.type == "episode_start" else "observation_failed"
                     reply = ("error", {"error": f"{failed}: {describe_error(error)}"})
                 if reply is not None:

@@ -31,7 +31,7 @@ PLACE = np.array([0, 1, 2, 6, 7])
 """The parts of the state that no convention changes: position and fingers."""
 
 NEAREST = 8
-"""In how many initial states, the likeliest first, an episode's beginning is looked for."""
+"""In how many initial states, the most probable first, an episode's beginning is looked for."""
 
 
 class Twin:
@@ -79,8 +79,8 @@ class Twin:
         """
         if self._last is not None and question.prompt == self._prompt and _same(question.state, self._last[0]):
             return self._last[1]  # asked again, because the answer was lost
-        if not self._in_step(question):
-            self._find(question)
+        if not self._is_in_step(question):
+            self._find_episode(question)
         scene = self._scene
         assert scene is not None  # found, or an error was raised
         asked_in = observe(scene, self._step).state
@@ -93,12 +93,12 @@ class Twin:
         self._last = asked_in, np.stack(actions)
         return self._last[1]
 
-    def _in_step(self, question: Question) -> bool:
+    def _is_in_step(self, question: Question) -> bool:
         if self._scene is None or question.prompt != self._prompt:
             return False
         return _same(question.state, observe(self._scene, 0).state)
 
-    def _find(self, question: Question) -> None:
+    def _find_episode(self, question: Question) -> None:
         """Put the twin where the client's episode begins."""
         if question.prompt not in self._by_prompt:
             raise NotFoundError(f"no instance has the prompt '{question.prompt}'; conflictvla tasks list  shows all")
@@ -120,27 +120,27 @@ class Twin:
         self._scene = None
         raise InvalidInputError(
             "the state is neither the twin's nor an initial one of the prompt's task: client and server must have the "
-            "same LIBERO and MuJoCo, scenes of the same seed, and the client must execute each chunk whole"
+            "same LIBERO and MuJoCo, scenes of the same seed, and the client must execute each chunk to its end"
         )
 
     def _beginnings(self, question: Question) -> Iterator[tuple[Instance, int]]:
-        """Where the episode may begin, the likeliest first."""
+        """Where the episode may begin, the most probable first."""
         for instance in self._by_prompt[question.prompt]:
-            told = (self._task.get("suite"), self._task.get("task_id"))
-            if told != (None, None) and told != (instance.suite, instance.base_task_index):
+            named = (self._task.get("suite"), self._task.get("task_id"))
+            if named not in ((None, None), (instance.suite, instance.base_task_index)):
                 continue
             if isinstance(self._task.get("episode_idx"), int):
                 yield instance, self._task["episode_idx"]
                 continue
             scene = self._scenes.scene(instance.suite, instance.base_task)
             if scene.task.task_id not in self._unsettled:
-                self._unsettled[scene.task.task_id] = _unsettled(scene)
+                self._unsettled[scene.task.task_id] = _unsettled_states(scene)
             places = self._unsettled[scene.task.task_id]
             away = [_distance(question.state, place) for place in places]
             yield from ((instance, int(number)) for number in np.argsort(away)[:NEAREST])
 
 
-def _unsettled(scene: Scene) -> list[FloatArray]:
+def _unsettled_states(scene: Scene) -> list[FloatArray]:
     """The state at each initial state before it settles; settling moves the hand by little."""
     places = []
     for number in range(scene.initial_state_count):

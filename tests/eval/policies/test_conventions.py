@@ -12,10 +12,10 @@ from vla_eval.rotation import quat_to_axisangle
 
 from conflictvla.eval.policies.conventions import (
     Conventions,
-    executable,
+    executable_actions,
     read_conventions,
     resized,
-    shortest,
+    shortest_axis_angle,
     turned,
 )
 from conflictvla.eval.policies.observing import axis_angle
@@ -51,7 +51,7 @@ def _is_a_turn(numbers: list[float]) -> bool:
 def test_the_shortest_rotation_is_vla_evals_and_turns_as_far(numbers: list[float]) -> None:
     quat = np.array(numbers) / np.linalg.norm(numbers)
     long = axis_angle(quat)
-    short = shortest(long)
+    short = shortest_axis_angle(long)
     np.testing.assert_allclose(short, quat_to_axisangle(np.roll(quat, -1)), atol=2e-6)
     assert np.linalg.norm(short) <= np.pi + 1e-9
     one, other = (Rotation.from_rotvec(vector).as_matrix() for vector in (long, short))
@@ -69,13 +69,13 @@ def test_the_shortest_rotation_is_vla_evals_and_turns_as_far(numbers: list[float
 )
 def test_the_gripper_is_read_by_the_rule(rule: str, grips: list[float]) -> None:
     conventions = read_conventions({"gripper": rule}, Conventions(), "here")
-    np.testing.assert_array_equal(executable(CHUNK, conventions)[:, 6], grips)
+    np.testing.assert_array_equal(executable_actions(CHUNK, conventions)[:, 6], grips)
 
 
 def test_a_chunk_is_cut_to_the_replan_steps() -> None:
     conventions = read_conventions({"replan_steps": "2"}, Conventions(), "here")
-    assert executable(CHUNK, conventions).shape == (2, 7)
-    assert executable(CHUNK, Conventions()).shape == (5, 7)
+    assert executable_actions(CHUNK, conventions).shape == (2, 7)
+    assert executable_actions(CHUNK, Conventions()).shape == (5, 7)
 
 
 @pytest.mark.parametrize(

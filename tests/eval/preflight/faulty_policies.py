@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 
-from conflictvla.eval.policies.conventions import Conventions, shortest, turned
+from conflictvla.eval.policies.conventions import Conventions, shortest_axis_angle, turned
 from conflictvla.eval.policies.interface import Episode, Observation, PolicyInfo
 from conflictvla.eval.policies.scripted.agents import Persist
 from conflictvla.toolkit.arrays import FloatArray, Image
@@ -160,7 +160,7 @@ class ShortRotations(Sound):
     """Was trained on rotations of at most pi."""
 
     def knows(self, state: FloatArray) -> bool:
-        return bool(np.allclose(shortest(state[3:6]), state[3:6]) and state[2] > 0.5)
+        return bool(np.allclose(shortest_axis_angle(state[3:6]), state[3:6]) and state[2] > 0.5)
 
 
 class Unseeded(Sound):

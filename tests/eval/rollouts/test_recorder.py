@@ -82,5 +82,5 @@ def test_unused_slots_are_zero(rollout: Rollout) -> None:
 
 def test_a_scene_with_too_many_objects_is_refused(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conflictvla.eval.rollouts.recorder.OBJECT_SLOTS", 3)
-    with pytest.raises(InvalidInputError, match="4 movable objects, but a recording has room for 3: akita_black_bowl"):
+    with pytest.raises(InvalidInputError, match="4 movable objects, but a recording has slots for 3: akita_black_bowl"):
         Recorder(scene, ())

@@ -13,7 +13,7 @@ import pytest
 
 from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.rollouts.executors.in_process import InProcess
-from conflictvla.eval.rollouts.replay import drawn, replay_rollouts
+from conflictvla.eval.rollouts.replay import draw_sample, replay_rollouts
 from conflictvla.eval.rollouts.run import run_policy, with_references
 from conflictvla.toolkit.errors import DatasetError, InvalidInputError
 from conflictvla.toolkit.records import Arm
@@ -106,11 +106,11 @@ def test_a_goal_claimed_but_not_reached_is_noticed(tampered: Tamper, scenes: Sce
 
 
 def test_a_sample_is_drawn_by_its_seed(recorded: Path, scenes: ScenePool) -> None:
-    draws = [drawn(2, 1, seed) for seed in range(6)]
-    assert draws == [drawn(2, 1, seed) for seed in range(6)]
+    draws = [draw_sample(2, 1, seed) for seed in range(6)]
+    assert draws == [draw_sample(2, 1, seed) for seed in range(6)]
     assert [0] in draws
     assert [1] in draws
-    assert drawn(2, 5, 0) == [0, 1]
+    assert draw_sample(2, 5, 0) == [0, 1]
     seed = draws.index([0])
     (check,) = replay_rollouts(recorded, sample=1, seed=seed, scenes=scenes)
     assert "/reference/" in check.rollout_id

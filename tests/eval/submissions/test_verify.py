@@ -11,7 +11,7 @@ import pytest
 
 from conflictvla.builders.rollouts.schema import FRAME_FEATURES, Rollout
 from conflictvla.eval.recordings.reading import read_rollouts
-from conflictvla.eval.rollouts.replay import OTHER_PROCESSORS_TOLERANCE, drawn, replay_rows
+from conflictvla.eval.rollouts.replay import OTHER_PROCESSORS_TOLERANCE, draw_sample, replay_rows
 from conflictvla.eval.scores.scores import score
 from conflictvla.eval.statistics.intervals import Interval
 from conflictvla.eval.submissions.results import result_of
@@ -407,7 +407,7 @@ def test_what_no_replay_can_tell_passes(tmp_path: Path, name: str) -> None:
 def test_a_forged_rollout_outside_the_sample_passes_with_the_chance_that_is_told(tmp_path: Path) -> None:
     forged = FORGERIES["actions_invented"][1](list(honest()))
     folder = write(tmp_path / "forged", forged)
-    seed_of = {drawn(6, 1, seed) == [HELD_STILL]: seed for seed in range(20)}
+    seed_of = {draw_sample(6, 1, seed) == [HELD_STILL]: seed for seed in range(20)}
     for is_drawn, seed in seed_of.items():
         report = verify_submission(folder, release(), sample=1, seed=seed, scenes=SCENES)
         assert {finding.check for finding in report.findings} == ({"replay"} if is_drawn else set())

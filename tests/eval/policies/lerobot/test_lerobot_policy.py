@@ -213,7 +213,11 @@ def _front_camera(config: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "error", "said"),
     [
-        (_front_camera, NotFoundError, r"wants the picture 'observation.images.front'; say .* \?agentview="),
+        (
+            _front_camera,
+            NotFoundError,
+            r"wants the picture 'observation.images.front'; name its view with \?agentview=",
+        ),
         (
             lambda config: config["input_features"]["observation.state"].update(shape=[9]),
             InvalidInputError,

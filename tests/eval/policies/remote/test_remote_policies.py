@@ -120,7 +120,7 @@ def test_a_connection_that_breaks_is_made_again_and_the_question_repeated(episod
         (drops, r"the connection was lost"),
         (says(CHUNK[:, :6]), r"the actions have shape \(10, 6\); return \(n, 7\) with n >= 1$"),
         (says(CHUNK[np.newaxis]), r"the actions have shape \(1, 10, 7\)"),
-        (says(CHUNK[:3]), r"3 actions in a chunk, and replan_steps=5 executes more; say \?replan_steps=3$"),
+        (says(CHUNK[:3]), r"3 actions in a chunk, and replan_steps=5 executes more; give \?replan_steps=3$"),
         (says(CHUNK[:0]), r"the actions have shape \(0, 7\)"),
         (says("left"), r"the actions are not numbers"),
         (lambda connection, question: connection.send(pack_openpi({"error": 1})), r"the answer holds no actions$"),
@@ -157,7 +157,7 @@ def test_after_a_traceback_the_next_episode_begins_on_a_new_connection(episode: 
 def test_a_server_that_is_too_slow_is_given_up(episode: Episode, seen: Observation) -> None:
     with openpi_server(sleeps) as port:
         policy = load_policy(f"openpi://127.0.0.1:{port}?answer_s=1")
-        with pytest.raises(PolicyError, match=r"no answer within 1 s; for a slower server say \?answer_s=SECONDS"):
+        with pytest.raises(PolicyError, match=r"no answer within 1 s; for a slower server give \?answer_s=SECONDS"):
             _asked(policy, episode, seen)
 
 

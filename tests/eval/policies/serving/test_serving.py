@@ -89,7 +89,7 @@ def test_a_served_agents_rollouts_are_the_bits_of_the_agents_own(
 def test_a_client_out_of_step_is_told(instances: tuple[Instance, ...], scenes: ScenePool) -> None:
     with served("persist", "openpi", chunk=CHUNK) as port:
         policy = load_policy(f"openpi://127.0.0.1:{port}?replan_steps=3&image_size=64")
-        with pytest.raises(PolicyError, match=r"the server raised .*the client must execute each chunk whole"):
+        with pytest.raises(PolicyError, match=r"the server raised .*the client must execute each chunk to its end"):
             _rollout(policy, instances[0], scenes, init_state=0)
 
 
