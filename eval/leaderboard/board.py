@@ -14,9 +14,9 @@ from markupsafe import Markup
 from ...toolkit.records import Family, Level, Prompt
 from ..analyses.columns import percent
 from ..measures import MEASURES, Measure
+from ..report.outcome_plot import PolicySpots, Spot, outcome_against_process, outcome_note
 from ..report.picture import PICTURED
 from ..report.plot import PERCENT_TICKS, Plot
-from ..report.plots import PolicySpots, Spot, outcome_against_process, picture_note
 from ..report.styles import INK, MUTED, style
 from ..submissions.results import ALL, SCRIPTED_AGENT, Entry, ResultRow
 
@@ -131,7 +131,7 @@ def scatter_page(entries: Sequence[Entry], filters: Filters) -> str:
             spots = [_spots(number, entry, row, filters, measure) for number, (entry, row) in enumerate(found)]
             panels.append(outcome_against_process(measure, [spot for spot in spots if spot is not None]).render())
     names = [(entry.result.policy_name, style(number).colour) for number, (entry, _) in enumerate(found)]
-    note = picture_note(len(found))
+    note = outcome_note(len(found))
     return _render("scatter.html.j2", panels=panels, names=names, note=note, published=PUBLISHED, filters=filters)
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,22 +13,65 @@ import pyarrow.compute as pc
 
 from ...toolkit.arrays import FloatArray
 from ...toolkit.errors import DatasetError, NotFoundError
+from ..measures import PROCESS_NAMES
 from ..measures.process import arm_action_norm
 from ..recordings.rollout_set import RolloutSet
 from ..recordings.video_files import video_path
 
+VIDEO_CAMERA = "agentview"
+
 RULE = "the qualified failure with the highest product of TAR and Early20"
 FALLBACK_RULE = "the pair with the highest product of TAR and Early20, as there is no qualified failure"
-VIDEO_CAMERA = "agentview"
 LAST_RULE = "the first pair, as no pair has a defined TAR"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenPair:
-    """A row of the table of pairs, and the rule that chose it."""
+    """A row of the table of pairs, and the rule that chose it.
 
-    row: dict[str, Any]
+    Attributes:
+        rule: The rule.
+        policy: The policy.
+        prompt: Prompt condition.
+        suite: Suite of the base task.
+        init_state: Initial state.
+        family: Conflict family.
+        level: Structural level.
+        base_instruction: The reference rollout's instruction.
+        instruction: The conflict rollout's.
+        reference_rollout: Id of the reference rollout.
+        conflict_rollout: Id of the conflict rollout.
+        reference_success: Whether the reference rollout reaches the reference goal.
+        conflict_success: Whether the conflict rollout does.
+        reference_steps: Executed actions of the reference rollout.
+        conflict_steps: Executed actions of the conflict rollout.
+        measures: The process measures by name, as fractions; NaN where undefined.
+    """
+
     rule: str
+    policy: str
+    prompt: str
+    suite: str
+    init_state: int
+    family: str
+    level: str
+    base_instruction: str
+    instruction: str
+    reference_rollout: str
+    conflict_rollout: str
+    reference_success: bool
+    conflict_success: bool
+    reference_steps: int
+    conflict_steps: int
+    measures: Mapping[str, float]
+
+    @classmethod
+    def of(cls, pairs: pa.Table, row: int, rule: str) -> ChosenPair:
+        """The pair in one row of the table of pairs."""
+        names = [field.name for field in fields(cls) if field.name not in ("rule", "measures")]
+        (values,) = pairs.slice(row, 1).to_pylist()
+        measures = {name: values[name] for name in PROCESS_NAMES}
+        return cls(rule=rule, measures=measures, **{name: values[name] for name in names})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -38,9 +80,9 @@ class PairMotion:
 
     Attributes:
         reference_eef_m: Gripper site before each action and after the last, shape (H+ + 1, 3).
-        conflict_eef_m: Likewise, shape (H- + 1, 3).
+        conflict_eef_m: The same of the conflict rollout, shape (H- + 1, 3).
         reference_norm: Norm of each of the arm's actions, shape (H+,).
-        conflict_norm: Likewise, shape (H-,).
+        conflict_norm: The same of the conflict rollout, shape (H-,).
         targets: Names of the reference goal's targets.
         target_m: Where they are at the start, shape (K, 3).
     """
@@ -65,8 +107,8 @@ def choose_pair(pairs: pa.Table) -> ChosenPair | None:
     for among, rule in ((failed, RULE), (np.ones(len(failed), np.bool_), FALLBACK_RULE)):
         candidates = np.where(among & np.isfinite(strength), strength, -1.0)
         if candidates.max() >= 0:
-            return ChosenPair(row=pairs.slice(int(candidates.argmax()), 1).to_pylist()[0], rule=rule)
-    return ChosenPair(row=pairs.slice(0, 1).to_pylist()[0], rule=LAST_RULE)
+            return ChosenPair.of(pairs, int(candidates.argmax()), rule)
+    return ChosenPair.of(pairs, 0, LAST_RULE)
 
 
 def pair_motion(pair: ChosenPair, parts: Iterable[RolloutSet]) -> PairMotion:
@@ -79,7 +121,7 @@ def pair_motion(pair: ChosenPair, parts: Iterable[RolloutSet]) -> PairMotion:
     Raises:
         DatasetError: If no part holds the pair, so scores and rollouts do not belong together.
     """
-    ids = [pair.row["reference_rollout"], pair.row["conflict_rollout"]]
+    ids = [pair.reference_rollout, pair.conflict_rollout]
     for part in parts:
         if set(ids) <= set(part.episodes["rollout_id"].to_pylist()):
             return _motion(part, *(int(row) for row in part.rows_of(ids)))
@@ -111,8 +153,7 @@ def pair_videos(chosen: ChosenPair, folder: Path) -> tuple[tuple[str, str], ...]
         NotFoundError: One of them is not in the folder; the message says how to make it.
     """
     found = []
-    for arm in ("reference", "conflict"):
-        rollout_id = str(chosen.row[f"{arm}_rollout"])
+    for arm, rollout_id in (("reference", chosen.reference_rollout), ("conflict", chosen.conflict_rollout)):
         file = video_path(folder, rollout_id, VIDEO_CAMERA)
         if not file.is_file():
             how = f"conflictvla render ROLLOUTS --rollout {rollout_id} --out {folder}"

@@ -5,21 +5,18 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 from pyarrow import csv
 
 from ...toolkit.atomic_files import atomic_file, write_atomic
 from ...toolkit.json_values import null_for_nan
-from ..analyses.persistence import PERSISTENCE_LEVELS
 from ..scores.formats import latex, markdown
 from ..scores.scores import Scores
 from ..scores.text_tables import table_names, text_table
 from .panels import NamedPlot, failure_distributions, family_panels, level_panels, prompt_panels
+from .persistence_plots import persistence_curve, policy_persistence
 from .picture import outcome_panels
-from .plots import persistence_curve
 from .png import check_png, write_png
 from .probe_panels import probe_panels
-from .styles import policy_styles
 from .svg import drawing
 
 
@@ -80,10 +77,9 @@ def figures(scores: Scores) -> list[NamedPlot]:
         NamedPlot(name=f"outcome-{number}", caption=panel.title, plot=panel)
         for number, panel in enumerate(outcome_panels(scores), 1)
     ]
-    styles = policy_styles(scores.policies)
-    curves = [(policy, scores.failed_persistence(policy), drawn) for policy, drawn in styles.items()]
-    if any(np.isfinite(curve).all() for _, curve, _ in curves):
-        plot = persistence_curve(curves, PERSISTENCE_LEVELS)
+    persistence = policy_persistence(scores)
+    if persistence:
+        plot = persistence_curve(persistence)
         found.append(NamedPlot(name="failed-persistence", caption=plot.title, plot=plot))
     return [
         *found,

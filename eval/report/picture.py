@@ -11,8 +11,8 @@ from markupsafe import Markup
 from ...toolkit.atomic_files import write_atomic
 from ..measures import MEASURES
 from ..scores.scores import Scores
+from .outcome_plot import MOST_NAMED, PolicySpots, Spot, outcome_against_process, outcome_note
 from .plot import Plot
-from .plots import MOST_NAMED, PolicySpots, Spot, outcome_against_process, picture_note
 from .styles import INK, MUTED, Style, policy_styles, style
 from .svg import Element, Outline, drawing
 
@@ -60,7 +60,7 @@ def render_picture(scores: Scores) -> Markup:
         at = (4 * GAP + column * (width - 5 * GAP) / LEGEND_COLUMNS, bottom + 20 * row + 22)
         parts.append(_legend_entry(policy, style(index), at))
     bottom += 20 * math.ceil(len(policies) / LEGEND_COLUMNS)
-    note = picture_note(len(scores.policies))
+    note = outcome_note(len(scores.policies))
     place = {"x": 4 * GAP, "y": bottom + 24}
     parts.append(Element(tag="text", text=note, attributes={**place, "fill": MUTED, "font_size": 12}).svg())
     title = "Outcome against process: " + ", ".join(scores.policies)

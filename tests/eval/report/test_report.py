@@ -19,7 +19,9 @@ from conflictvla.eval.recordings.reading import read_rollouts
 from conflictvla.eval.recordings.video_files import video_path
 from conflictvla.eval.report import write_figures, write_picture, write_report, write_tables
 from conflictvla.eval.report.chosen_pair import FALLBACK_RULE, LAST_RULE, RULE, choose_pair
-from conflictvla.eval.report.page import key_result, render_report, script_json
+from conflictvla.eval.report.key_result import key_result
+from conflictvla.eval.report.page import render_report
+from conflictvla.eval.report.page_pairs import script_json
 from conflictvla.eval.report.picture import outcome_panels
 from conflictvla.eval.report.plot import Plot, nice_ticks, spread
 from conflictvla.eval.report.png import write_png
@@ -171,9 +173,9 @@ def test_the_clearest_failed_persistence_is_shown(scores: Scores) -> None:
     chosen = choose_pair(scores.pairs)
     assert chosen is not None
     assert chosen.rule == RULE
-    assert chosen.row["policy"] == "persist"
-    assert chosen.row["reference_success"]
-    assert not chosen.row["conflict_success"]
+    assert chosen.policy == "persist"
+    assert chosen.reference_success
+    assert not chosen.conflict_success
 
 
 def test_without_a_qualified_failure_another_pair_is_shown(tmp_path: Path) -> None:
@@ -354,8 +356,8 @@ def test_the_command_writes_report_picture_tables_and_figures(folder: Path, tmp_
 def test_videos_of_the_pair_shown_are_put_into_the_page(scores: Scores, folder: Path, tmp_path: Path) -> None:
     chosen = choose_pair(scores.pairs)
     assert chosen is not None
-    for arm in ("reference", "conflict"):
-        video_path(tmp_path, chosen.row[f"{arm}_rollout"], "agentview").write_bytes(f"{arm} film".encode())
+    for arm, rollout_id in (("reference", chosen.reference_rollout), ("conflict", chosen.conflict_rollout)):
+        video_path(tmp_path, rollout_id, "agentview").write_bytes(f"{arm} film".encode())
     videos = [
         dict(attrs) for tag, attrs in Elements(render_report(scores, folder, videos=tmp_path)).found if tag == "video"
     ]
