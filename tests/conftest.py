@@ -40,6 +40,9 @@ os.environ |= {
 }
 os.environ.pop("HF_TOKEN", None)
 
+# Before anything loads NumPy's BLAS: rollouts are compared to the last bit, and the package pins how they are rounded.
+import conflictvla  # noqa: E402, F401
+
 
 @pytest.fixture(scope="module", autouse=True)
 def forget(request: pytest.FixtureRequest) -> Iterator[None]:

@@ -41,8 +41,8 @@ except MissingExtraError as error:
 """
 WRITE_PNG = """
 from pathlib import Path
-from conflictvla.eval.report.plot import Plot
-from conflictvla.eval.report.png import write_png
+from conflictvla.eval.report.figures.plot import Plot
+from conflictvla.eval.report.figures.png import write_png
 from conflictvla.toolkit.errors import MissingExtraError
 try:
     write_png(Plot(width=10, height=10, x_range=(0, 1), y_range=(0, 1), title="empty"), Path("never.png"))

@@ -14,10 +14,10 @@ from markupsafe import Markup
 from ...toolkit.records import Family, Level, Prompt
 from ..analyses.columns import percent
 from ..measures import MEASURES, Measure
-from ..report.outcome_plot import PolicySpots, Spot, outcome_against_process, outcome_note
-from ..report.picture import PICTURED
-from ..report.plot import PERCENT_TICKS, Plot
-from ..report.styles import INK, MUTED, style
+from ..report.figures.outcome_plot import PolicySpots, Spot, outcome_against_process, outcome_note
+from ..report.figures.picture import PICTURED
+from ..report.figures.plot import PERCENT_TICKS, Plot
+from ..report.figures.styles import INK, MUTED, style
 from ..submissions.results import ALL, SCRIPTED_AGENT, Entry, ResultRow
 
 PUBLISHED = (

@@ -13,8 +13,8 @@ from ...builders.rollouts.schema import FRAME_FEATURES, TARGET_SLOTS
 from ...toolkit.arrays import IntArray
 from ...toolkit.errors import DatasetError
 from .defects import Defect, Inspection
-from .episodes import EpisodeTable, read_episodes
-from .frames import FrameTable, read_frames
+from .episodes.table import EpisodeTable, read_episodes
+from .frames.table import FrameTable, read_frames
 from .layout import Layout, is_dataset, layout_of
 from .rollout_set import RolloutSet, check_unique, concatenate
 

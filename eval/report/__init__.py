@@ -1,8 +1,8 @@
 """One self-contained HTML page about the scores of recorded rollouts, and its first picture as a file of its own."""
 
 from .export import write_figures, write_tables
-from .page import write_report
-from .picture import write_picture
-from .png import check_png
+from .figures.picture import write_picture
+from .figures.png import check_png
+from .page.page import write_report
 
 __all__ = ["check_png", "write_figures", "write_picture", "write_report", "write_tables"]

@@ -12,12 +12,12 @@ from ...toolkit.json_values import null_for_nan
 from ..scores.formats import latex, markdown
 from ..scores.scores import Scores
 from ..scores.text_tables import table_names, text_table
-from .panels import NamedPlot, failure_distributions, family_panels, level_panels, prompt_panels
-from .persistence_plots import persistence_curve, policy_persistence
-from .picture import outcome_panels
-from .png import check_png, write_png
-from .probe_panels import probe_panels
-from .svg import drawing
+from .figures.panels import NamedPlot, failure_distributions, family_panels, level_panels, prompt_panels
+from .figures.persistence_plots import persistence_curve, policy_persistence
+from .figures.picture import outcome_panels
+from .figures.png import check_png, write_png
+from .figures.probe_panels import probe_panels
+from .figures.svg import drawing
 
 
 def write_tables(scores: Scores, folder: Path | str) -> list[Path]:

@@ -19,9 +19,9 @@ from ...toolkit.json_values import null_for_nan
 from ...toolkit.records import Family, Level, Prompt
 from ..measures import MEASURE_NAMES
 from ..statistics.intervals import Interval
-from .limits import LONGEST_SETTINGS
 from .results import ALL, INTERVAL_ENDINGS, KINDS, RESULTS_VERSION, Entry, Result, ResultRow, Verification
-from .untrusted_json import FieldError, JsonObject, read_json_object
+from .untrusted.json_files import FieldError, JsonObject, read_json_object
+from .untrusted.limits import LONGEST_SETTINGS
 
 RESULTS_FOLDER = "results"
 VERIFIED_FOLDER = "verified"

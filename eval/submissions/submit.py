@@ -16,12 +16,12 @@ from ..rollouts.replay import COMPARED, REPLAYED
 from ..scores.formats import markdown
 from ..scores.scores import Scores, score_rollouts
 from ..scores.text_tables import text_table
-from .findings import SubmissionFinding
-from .limits import check_folder, check_listing
+from .checks.findings import SubmissionFinding
+from .checks.rollout_checks import check_rollouts, expected_pairs
 from .results import POLICY, Result, result_of
 from .results_file import RESULTS_FOLDER, result_json
-from .rollout_checks import check_rollouts, expected_pairs
-from .trial_reading import try_reading
+from .untrusted.limits import check_folder, check_listing
+from .untrusted.trial_reading import try_reading
 
 LEADERBOARD = "conflictvla/results"
 """Dataset on the Hub that the leaderboard shows."""

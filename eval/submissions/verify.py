@@ -21,10 +21,10 @@ from ..recordings.reading import find_dataset, read_rollouts
 from ..rollouts.replay import COMPARED, REPLAYED, draw_sample, replay_rows
 from ..rollouts.versions import installed_versions
 from ..scores.scores import Scores, score_rollouts
-from .findings import SubmissionFinding, findings
+from .checks.findings import SubmissionFinding, findings
+from .checks.rollout_checks import check_rollouts, expected_pairs
+from .checks.state_checks import check_states
 from .results import POLICY, RESULTS_VERSION, Result, ResultRow, Verification, result_of
-from .rollout_checks import check_rollouts, expected_pairs
-from .state_checks import check_states
 
 SCORE_TOLERANCE = 1e-6
 """Figures of a results file agree with those computed here but for rounding."""

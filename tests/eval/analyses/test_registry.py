@@ -19,7 +19,7 @@ from conflictvla.eval.analyses import registry
 from conflictvla.eval.analyses.analysis import Analysis
 from conflictvla.eval.analyses.columns import number_fields, numbers, plain, text_fields
 from conflictvla.eval.analyses.registry import analyses, find_analysis, register_analysis
-from conflictvla.eval.report.page import render_report
+from conflictvla.eval.report.page.page import render_report
 from conflictvla.eval.scores.formats import markdown
 from conflictvla.eval.scores.scores import score
 from conflictvla.eval.scores.text_tables import table_names, text_table

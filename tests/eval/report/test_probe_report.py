@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conflictvla.eval.report import write_figures, write_report, write_tables
-from conflictvla.eval.report.page import render_report
+from conflictvla.eval.report.page.page import render_report
 from conflictvla.eval.scores.scores import Scores, score
 from conflictvla.toolkit.records import Prompt
 

@@ -19,12 +19,12 @@ from conflictvla.eval.recordings.reading import read_rollouts
 from conflictvla.eval.recordings.video_files import video_path
 from conflictvla.eval.report import write_figures, write_picture, write_report, write_tables
 from conflictvla.eval.report.chosen_pair import FALLBACK_RULE, LAST_RULE, RULE, choose_pair
-from conflictvla.eval.report.key_result import key_result
-from conflictvla.eval.report.page import render_report
-from conflictvla.eval.report.page_pairs import script_json
-from conflictvla.eval.report.picture import outcome_panels
-from conflictvla.eval.report.plot import Plot, nice_ticks, spread
-from conflictvla.eval.report.png import write_png
+from conflictvla.eval.report.figures.picture import outcome_panels
+from conflictvla.eval.report.figures.plot import Plot, nice_ticks, spread
+from conflictvla.eval.report.figures.png import write_png
+from conflictvla.eval.report.page.key_result import key_result
+from conflictvla.eval.report.page.page import render_report
+from conflictvla.eval.report.page.pairs import script_json
 from conflictvla.eval.scores.scores import Scores, score
 from conflictvla.toolkit.errors import DatasetError, NotFoundError
 from conflictvla.toolkit.records import Arm, Prompt

@@ -30,9 +30,9 @@ from conflictvla.eval.recordings.reading import read_rollouts
 from conflictvla.eval.recordings.rollout_set import RolloutSet
 from conflictvla.eval.recordings.sources import packaged_rollouts
 from conflictvla.eval.scores.scores import read_scores, score
-from conflictvla.eval.submissions.limits import check_folder
 from conflictvla.eval.submissions.publish import plan_publication
 from conflictvla.eval.submissions.results_file import read_result, read_verification
+from conflictvla.eval.submissions.untrusted.limits import check_folder
 from conflictvla.toolkit.errors import ConflictVLAError
 
 from ..leaderboard.made_up_results import write_board

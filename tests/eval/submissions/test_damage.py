@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from conflictvla.eval.submissions import trial_reading
-from conflictvla.eval.submissions.trial_reading import try_reading
+from conflictvla.eval.submissions.untrusted import trial_reading
+from conflictvla.eval.submissions.untrusted.trial_reading import try_reading
 from conflictvla.toolkit.errors import DatasetError
 
 from ...conftest import REPOSITORY

@@ -18,8 +18,8 @@ from huggingface_hub import HfApi, hf_hub_download
 from conflictvla.builders.rollouts.schema import Rollout
 from conflictvla.builders.tasks_dataset.columns import CONFIGS
 from conflictvla.builders.tasks_dataset.reading import packaged_tasks
-from conflictvla.eval.submissions.limits import check_folder, check_listing
 from conflictvla.eval.submissions.results_file import read_result, read_results
+from conflictvla.eval.submissions.untrusted.limits import check_folder, check_listing
 from conflictvla.toolkit.errors import DatasetError
 
 from ...hub.hub_server import Hub

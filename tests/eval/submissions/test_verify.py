@@ -14,9 +14,9 @@ from conflictvla.eval.recordings.reading import read_rollouts
 from conflictvla.eval.rollouts.replay import OTHER_PROCESSORS_TOLERANCE, draw_sample, replay_rows
 from conflictvla.eval.scores.scores import score
 from conflictvla.eval.statistics.intervals import Interval
+from conflictvla.eval.submissions.checks.rollout_checks import check_rollouts
+from conflictvla.eval.submissions.checks.state_checks import check_states
 from conflictvla.eval.submissions.results import result_of
-from conflictvla.eval.submissions.rollout_checks import check_rollouts
-from conflictvla.eval.submissions.state_checks import check_states
 from conflictvla.eval.submissions.verify import verify_submission
 from conflictvla.toolkit.arrays import Float32Array
 from conflictvla.toolkit.errors import DatasetError, InvalidInputError

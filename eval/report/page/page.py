@@ -8,24 +8,24 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from ...toolkit.atomic_files import write_atomic
-from ..analyses.columns import SYMBOLS, arrow, p_value, percent
-from ..analyses.tables.measures import TITLES
-from ..measures import MEASURES
-from ..recordings.rollout_set import RolloutSet
-from ..scores.scores import Scores
-from ..scores.text_tables import text_table
-from ..statistics.intervals import CONFIDENCE, INTERVAL_METHOD
-from ..statistics.resampling import RESAMPLES, SEED
+from ....toolkit.atomic_files import write_atomic
+from ...analyses.columns import SYMBOLS, arrow, p_value, percent
+from ...analyses.tables.measures import TITLES
+from ...measures import MEASURES
+from ...recordings.rollout_set import RolloutSet
+from ...scores.scores import Scores
+from ...scores.text_tables import text_table
+from ...statistics.intervals import CONFIDENCE, INTERVAL_METHOD
+from ...statistics.resampling import RESAMPLES, SEED
+from ..figures.outcome_plot import outcome_note
+from ..figures.panels import NamedPlot, failure_distributions, family_panels, level_panels, prompt_panels
+from ..figures.persistence_plots import persistence_curve, persistence_map, policy_persistence
+from ..figures.picture import outcome_panels
+from ..figures.probe_panels import AXES, DRAWN, probe_panels
+from ..figures.styles import CONFLICT_COLOUR, REFERENCE_COLOUR, policy_styles
 from .key_result import key_result
-from .outcome_plot import outcome_note
-from .page_pairs import pair_list, pair_view
-from .page_tables import few_base_tasks, further_tables, probe_changes, prompt_changes, table_view
-from .panels import NamedPlot, failure_distributions, family_panels, level_panels, prompt_panels
-from .persistence_plots import persistence_curve, persistence_map, policy_persistence
-from .picture import outcome_panels
-from .probe_panels import AXES, DRAWN, probe_panels
-from .styles import CONFLICT_COLOUR, REFERENCE_COLOUR, policy_styles
+from .pairs import pair_list, pair_view
+from .tables import few_base_tasks, further_tables, probe_changes, prompt_changes, table_view
 
 FOLDER = Path(__file__).parent
 

@@ -12,13 +12,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...builders.rollouts.episode_record import ADDED_COLUMNS
-from ...builders.rollouts.schema import ENTITY_SLOTS, FIXTURE_SLOTS, OBJECT_SLOTS, ROLLOUT_SCHEMA_VERSION, TARGET_SLOTS
-from ...toolkit.arrays import BoolArray
-from ...toolkit.records import Arm, Family, LanguageProbe, Level, Prompt, VisualProbe
-from .defects import Defect, Inspection
-from .layout import RECORD_AGAIN
-from .list_columns import list_lengths, pad_lists
+from ....builders.rollouts.episode_record import ADDED_COLUMNS
+from ....builders.rollouts.schema import ENTITY_SLOTS, FIXTURE_SLOTS, OBJECT_SLOTS, ROLLOUT_SCHEMA_VERSION, TARGET_SLOTS
+from ....toolkit.arrays import BoolArray
+from ....toolkit.records import Arm, Family, LanguageProbe, Level, Prompt, VisualProbe
+from ..defects import Defect, Inspection
+from ..layout import RECORD_AGAIN
+from ..list_columns import list_lengths, pad_lists
 
 CONFLICT_ONLY = ("case_id", "family", "level")
 """Columns that are null for references and set for conflicts."""

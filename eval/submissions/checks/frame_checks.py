@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ...builders.rollouts.episode_record import EpisodeRecord
-from ...toolkit.arrays import Float32Array
-from ..recordings.rollout_set import RolloutSet
+from ....builders.rollouts.episode_record import EpisodeRecord
+from ....toolkit.arrays import Float32Array
+from ...recordings.rollout_set import RolloutSet
 from .findings import SubmissionFinding, findings
 
 Start = tuple[str, str, int]

@@ -13,21 +13,21 @@ from pathlib import Path
 
 import numpy as np
 
-from ...builders.rollouts.episode_record import EpisodeRecord
-from ...builders.rollouts.schema import SIM_STATES
-from ...builders.rollouts.sim_states import read_sim_states
-from ...toolkit.arrays import Float32Array, FloatArray
-from ...toolkit.errors import DatasetError
-from ...toolkit.probes.visual_settings import read_visual_settings
-from ...toolkit.records import VisualProbe
-from ...toolkit.simulation.pictures.appearance import entity_materials
-from ...toolkit.simulation.scene import Scene
-from ...toolkit.simulation.scene_pool import ScenePool
-from ..policies.interface import ACTION_WIDTH
-from ..recordings.rollout_set import RolloutSet
-from ..rollouts.costs import cost_differences
-from ..rollouts.recorder import Recorder
-from ..rollouts.replay import CONTACT, FINAL, final_differences
+from ....builders.rollouts.episode_record import EpisodeRecord
+from ....builders.rollouts.schema import SIM_STATES
+from ....builders.rollouts.sim_states import read_sim_states
+from ....toolkit.arrays import Float32Array, FloatArray
+from ....toolkit.errors import DatasetError
+from ....toolkit.probes.visual_settings import read_visual_settings
+from ....toolkit.records import VisualProbe
+from ....toolkit.simulation.pictures.appearance import entity_materials
+from ....toolkit.simulation.scene import Scene
+from ....toolkit.simulation.scene_pool import ScenePool
+from ...policies.interface import ACTION_WIDTH
+from ...recordings.rollout_set import RolloutSet
+from ...rollouts.costs import cost_differences
+from ...rollouts.recorder import Recorder
+from ...rollouts.replay import CONTACT, FINAL, final_differences
 from .findings import SubmissionFinding, findings
 from .frame_checks import Start, start_of
 

@@ -10,13 +10,13 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ..analyses.columns import percent
-from ..measures import MEASURES
-from ..recordings.reading import read_rollouts_by_policy
-from ..recordings.rollout_set import RolloutSet
-from ..scores.scores import Scores
-from .chosen_pair import ChosenPair, choose_pair, pair_motion, pair_videos
-from .motion_plots import action_norms, gripper_paths
+from ...analyses.columns import percent
+from ...measures import MEASURES
+from ...recordings.reading import read_rollouts_by_policy
+from ...recordings.rollout_set import RolloutSet
+from ...scores.scores import Scores
+from ..chosen_pair import ChosenPair, choose_pair, pair_motion, pair_videos
+from ..figures.motion_plots import action_norms, gripper_paths
 
 PAIR_FIELDS = (
     "policy",

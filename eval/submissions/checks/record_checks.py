@@ -10,14 +10,14 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from ...builders.rollouts.episode_record import VERSION_FIELDS, EpisodeRecord
-from ...builders.rollouts.schema import rollout_name
-from ...toolkit.errors import DatasetError
-from ...toolkit.probes.visual_settings import draw_visual_settings, read_visual_settings, visual_settings_json
-from ...toolkit.prompts import prompt_text
-from ...toolkit.records import PROTOCOL_VERSION, Instance, LanguageProbe, VisualNoise
+from ....builders.rollouts.episode_record import VERSION_FIELDS, EpisodeRecord
+from ....builders.rollouts.schema import rollout_name
+from ....toolkit.errors import DatasetError
+from ....toolkit.probes.visual_settings import draw_visual_settings, read_visual_settings, visual_settings_json
+from ....toolkit.prompts import prompt_text
+from ....toolkit.records import PROTOCOL_VERSION, Instance, LanguageProbe, VisualNoise
+from ..untrusted.limits import LONGEST_SETTINGS, LONGEST_TEXT, is_plain_text
 from .findings import SubmissionFinding, findings
-from .limits import LONGEST_SETTINGS, LONGEST_TEXT, is_plain_text
 
 WORDING_VERSION = "tasks_version"
 """The version of an instance's wording."""

@@ -6,7 +6,7 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
-from ...toolkit.errors import MissingExtraError
+from ....toolkit.errors import MissingExtraError
 from .plot import Plot
 from .svg import Element, Outline, number
 

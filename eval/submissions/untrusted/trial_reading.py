@@ -18,7 +18,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ...toolkit.errors import DatasetError
+from ....toolkit.errors import DatasetError
 
 LONGEST_S = 600
 """How long all files may take; those of a whole evaluation take well under a minute."""

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ...toolkit.arrays import Float32Array, IntArray
-from ...toolkit.errors import DatasetError, first_line
+from ....toolkit.arrays import Float32Array, IntArray
+from ....toolkit.errors import DatasetError, first_line
 
 Report = Callable[[int, str], None]
 """Told the row of a frame that cannot be read, and what is wrong with it."""

@@ -8,15 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...builders.rollouts.episode_record import EPISODE_COLUMNS
-from ...builders.rollouts.schema import TARGET_SLOTS
-from ...toolkit.arrays import FloatArray, IntArray
-from ...toolkit.errors import DatasetError
-from .defects import Defect, Inspection
-from .episode_checks import check_episodes
-from .episode_files import read_episode_file
-from .layout import Layout
-from .list_columns import pad_lists
+from ....builders.rollouts.episode_record import EPISODE_COLUMNS
+from ....builders.rollouts.schema import TARGET_SLOTS
+from ....toolkit.arrays import FloatArray, IntArray
+from ....toolkit.errors import DatasetError
+from ..defects import Defect, Inspection
+from ..layout import Layout
+from ..list_columns import pad_lists
+from .checks import check_episodes
+from .files import read_episode_file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

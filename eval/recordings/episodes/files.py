@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from ...builders.rollouts.episode_record import ADDED_COLUMNS, EPISODE_COLUMNS
-from ...toolkit.errors import DatasetError, first_line
-from .frame_files import open_parquet, read_columns
-from .layout import Layout
+from ....builders.rollouts.episode_record import ADDED_COLUMNS, EPISODE_COLUMNS
+from ....toolkit.errors import DatasetError, first_line
+from ..frames.files import open_parquet, read_columns
+from ..layout import Layout
 
 FRAME_KEYS = {"episode_index": pa.int64(), "length": pa.int64()}
 """Episode columns that tie an episode to its frames."""

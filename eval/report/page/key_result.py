@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ..analyses.columns import percent
-from ..scores.scores import Scores
+from ...analyses.columns import percent
+from ...scores.scores import Scores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from ..analyses.analysis import Cell
-from ..analyses.columns import SYMBOLS, interval_cell, p_value, percent, probe_text, signed
-from ..analyses.groups import base_task_clusters
-from ..analyses.tables.measures import GROUPINGS, TITLES, group_column, shown_measures
-from ..measures import Measure
-from ..scores.scores import Scores
-from ..scores.text_tables import TextTable, text_table
-from ..statistics.intervals import FEW_CLUSTERS
+from ...analyses.analysis import Cell
+from ...analyses.columns import SYMBOLS, interval_cell, p_value, percent, probe_text, signed
+from ...analyses.groups import base_task_clusters
+from ...analyses.tables.measures import GROUPINGS, TITLES, group_column, shown_measures
+from ...measures import Measure
+from ...scores.scores import Scores
+from ...scores.text_tables import TextTable, text_table
+from ...statistics.intervals import FEW_CLUSTERS
 
 SHOWN_ELSEWHERE = {*GROUPINGS, "outcome_tests", "prompt_effect", "probe_effect", "abstention", "undefined"}
 """Tables that the page has a place of its own for; all others of the registry follow one another in one section."""

@@ -8,9 +8,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ...toolkit.atomic_files import write_atomic
-from ..measures import MEASURES
-from ..scores.scores import Scores
+from ....toolkit.atomic_files import write_atomic
+from ...measures import MEASURES
+from ...scores.scores import Scores
 from .outcome_plot import MOST_NAMED, PolicySpots, Spot, outcome_against_process, outcome_note
 from .plot import Plot
 from .styles import INK, MUTED, Style, policy_styles, style

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...toolkit.errors import DatasetError, first_line
+from ....toolkit.errors import DatasetError, first_line
 from .limits import LONGEST_TEXT, is_plain_text
 
 LARGEST_FILE_BYTES = 1 << 20

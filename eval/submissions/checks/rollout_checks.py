@@ -6,10 +6,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-from ...builders.rollouts.episode_record import EpisodeRecord
-from ...toolkit.records import Arm, Instance, LanguageProbe, Prompt, VisualProbe
-from ..recordings.rollout_set import RolloutSet
-from ..scoring.pairs import pair_rollouts
+from ....builders.rollouts.episode_record import EpisodeRecord
+from ....toolkit.records import Arm, Instance, LanguageProbe, Prompt, VisualProbe
+from ...recordings.rollout_set import RolloutSet
+from ...scoring.pairs import pair_rollouts
 from .findings import SubmissionFinding, findings
 from .frame_checks import check_frames
 from .record_checks import check_records

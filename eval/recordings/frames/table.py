@@ -8,12 +8,12 @@ from functools import partial
 
 import numpy as np
 
-from ...builders.rollouts.schema import FRAME_FEATURES
-from ...toolkit.arrays import BoolArray, Float32Array, IntArray
-from ...toolkit.errors import DatasetError
-from .defects import Defect, Inspection
-from .frame_files import FrameFile, open_frames
-from .layout import RECORD_AGAIN, Layout
+from ....builders.rollouts.schema import FRAME_FEATURES
+from ....toolkit.arrays import BoolArray, Float32Array, IntArray
+from ....toolkit.errors import DatasetError
+from ..defects import Defect, Inspection
+from ..layout import RECORD_AGAIN, Layout
+from .files import FrameFile, open_frames
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

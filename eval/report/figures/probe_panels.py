@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...builders.rollouts.episode_record import PROBES
-from ..analyses.columns import percent
-from ..analyses.groups import ORDER
-from ..measures import MEASURES
-from ..scores.scores import Scores
+from ....builders.rollouts.episode_record import PROBES
+from ...analyses.columns import percent
+from ...analyses.groups import ORDER
+from ...measures import MEASURES
+from ...scores.scores import Scores
 from .panels import NamedPlot
 from .plot import PERCENT_TICKS, Plot, spread
 from .styles import CONFLICT_COLOUR, INK, MUTED, REFERENCE_COLOUR, TARGET_COLOUR, Style

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...toolkit.arrays import FloatArray
-from ..analyses.columns import percent
-from ..analyses.persistence import PERSISTENCE_LEVELS
-from ..scores.scores import Scores
+from ....toolkit.arrays import FloatArray
+from ...analyses.columns import percent
+from ...analyses.persistence import PERSISTENCE_LEVELS
+from ...scores.scores import Scores
 from .plot import PERCENT_TICKS, Plot, shortened, spread
 from .styles import INK, Style, policy_styles
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...toolkit.records import Family
-from ..measures import Measure
+from ....toolkit.records import Family
+from ...measures import Measure
 from .plot import PERCENT_TICKS, Plot, shortened, spread
 from .styles import MUTED, Style
 from .svg import Point, Value

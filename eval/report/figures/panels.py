@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from ...toolkit.arrays import FloatArray
-from ...toolkit.records import Family, Level, Prompt
-from ..analyses.columns import percent
-from ..measures import MEASURES, Measure
-from ..scores.scores import Scores
+from ....toolkit.arrays import FloatArray
+from ....toolkit.records import Family, Level, Prompt
+from ...analyses.columns import percent
+from ...measures import MEASURES, Measure
+from ...scores.scores import Scores
 from .plot import PERCENT_TICKS, Plot
 from .styles import INK, MUTED, Style, policy_styles
 

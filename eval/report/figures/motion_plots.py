@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from markupsafe import Markup
 
-from ...toolkit.records import CONTROL_HZ
-from .chosen_pair import PairMotion
+from ....toolkit.records import CONTROL_HZ
+from ..chosen_pair import PairMotion
 from .plot import Plot, nice_ticks, shortened
 from .styles import CONFLICT_COLOUR, INK, MUTED, REFERENCE_COLOUR, TARGET_COLOUR
 

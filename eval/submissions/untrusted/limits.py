@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ...toolkit.errors import DatasetError
+from ....toolkit.errors import DatasetError
 
 MOST_FILES = 2_000
 MOST_BYTES = 64 << 30

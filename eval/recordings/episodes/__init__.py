@@ -1,0 +1,1 @@
+"""Episode rows of a dataset, read and checked."""

@@ -1,0 +1,1 @@
+"""Frames of a dataset, read and checked."""

@@ -1,0 +1,1 @@
+"""What must hold of submitted rollouts: each record, each frame, each recorded state."""
