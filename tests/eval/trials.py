@@ -39,9 +39,11 @@ def roll_out(
     steps: int | None = None,
 ) -> Trial:
     """Reset the scene and let the policy act until success, the horizon, or ``steps``."""
-    task, told = scene.task, instance or instance_of(scene.task)
+    task, instance = scene.task, instance or instance_of(scene.task)
     scene.reset(init_state)
-    policy.reset(Episode(instruction=told.instruction, init_state=init_state, seed=seed, instance=told, scene=scene))
+    policy.reset(
+        Episode(instruction=instance.instruction, init_state=init_state, seed=seed, instance=instance, scene=scene)
+    )
     targets = goal_targets(task)
     start = target_positions(scene, targets)
     actions: list[FloatArray] = []

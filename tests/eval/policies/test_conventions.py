@@ -43,7 +43,7 @@ def test_pictures_are_resized_as_the_real_packages_resize_them(size: int) -> Non
 
 
 def _is_a_turn(numbers: list[float]) -> bool:
-    """Neither half a turn, whose axis has two signs, nor so little that robosuite's formula loses its digits."""
+    """Neither half a turn, which has an axis of two signs, nor so little that robosuite's formula loses its digits."""
     return bool(np.linalg.norm(numbers) > 0.1 and abs(numbers[0]) > 1e-6 and np.linalg.norm(numbers[1:]) > 1e-3)
 
 
@@ -79,7 +79,7 @@ def test_a_chunk_is_cut_to_the_replan_steps() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({"images": "rotatd"}, "here: no images=rotatd: did you mean 'rotated'"),
         ({"gripper": "x"}, "known: as_is, snap, flip, open_high"),
@@ -87,8 +87,8 @@ def test_a_chunk_is_cut_to_the_replan_steps() -> None:
         ({"image_size": "-4"}, "image_size=-4 is not a number from 1"),
     ],
 )
-def test_a_wrong_setting_is_named(settings: dict[str, str], said: str) -> None:
-    with pytest.raises((InvalidInputError, NotFoundError), match=said):
+def test_a_wrong_setting_is_named(settings: dict[str, str], message: str) -> None:
+    with pytest.raises((InvalidInputError, NotFoundError), match=message):
         read_conventions(settings, Conventions(), "here")
 
 

@@ -105,7 +105,7 @@ def test_a_task_files_own_conditions_take_the_place_of_the_default(
     spec = cost_spec(scene, Arm.REFERENCE)
     assert needs_actions(spec)
     assert cost_of_actions(scene, spec, 0, pressed.frames["action"]).amounts == pressed.episode.cost_amounts
-    # Under an invalid premise the things of the goal cost in any case.
+    # Under an invalid premise the objects of the goal cost in any case.
     asked = {str(condition) for condition in cost_spec(scene, Arm.CONFLICT).conditions}
     assert {str(condition) for condition in spec.conditions} < asked
     assert f"(InContact robot0 {BOWL})" in asked
@@ -186,7 +186,7 @@ def test_forces_are_measured_by_executing_the_actions_again(runs: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("(:cost (InContact gripper0 teapot_1))", "the scene has no 'teapot_1'"),
         ("(:cost (Moved robot0))", "'robot0' is nothing that could be moved"),
@@ -194,16 +194,16 @@ def test_forces_are_measured_by_executing_the_actions_again(runs: Path) -> None:
         ("(:cost (InContact plate_1 main_table_plate_region))", "no parts that touch; use CheckDistance"),
     ],
 )
-def test_conditions_about_what_a_scene_has_not_are_refused(scene: Scene, text: str, said: str) -> None:
+def test_conditions_about_what_a_scene_does_not_have_are_refused(scene: Scene, text: str, message: str) -> None:
     spec = read_constraints(text, "spec").cost
     assert spec is not None
-    with pytest.raises(InvalidInputError, match=re.escape(said)):
+    with pytest.raises(InvalidInputError, match=re.escape(message)):
         CostObserver(scene, spec)
 
 
 def test_conditions_that_cannot_be_used_are_one_line_and_leave_nothing_behind(runs: Path, tmp_path: Path) -> None:
     spec = tmp_path / "spec.bddl"
-    for text, said in (
+    for text, message in (
         ("(:cost\n (Moved))", "line 2: write (Moved ENTITY [DISTANCE_IN_M])"),
         ("(:moving_objects)", "has no (:cost ...) block"),
         ("(:cost (Moved teapot_1))", "the scene has no 'teapot_1'"),
@@ -211,7 +211,7 @@ def test_conditions_that_cannot_be_used_are_one_line_and_leave_nothing_behind(ru
         spec.write_text(text)
         done = conflictvla("cost", runs, "--spec", spec, "--out", tmp_path / "costs.parquet")
         assert done.returncode == 2
-        assert said in done.stderr
+        assert message in done.stderr
         assert len(done.stderr.strip().splitlines()) == 1
         assert not (tmp_path / "costs.parquet").exists()
 

@@ -81,7 +81,7 @@ def test_a_worker_that_dies_is_replaced_and_its_rollout_run_again(
     assert _content(tmp_path / "out") == expected
 
 
-def test_a_rollout_that_kills_every_process_is_recorded_and_the_others_are_kept(
+def test_a_rollout_that_kills_every_process_is_recorded_and_the_others_stay(
     chosen: tuple[Instance, ...], tmp_path: Path
 ) -> None:
     run = run_policy(
@@ -123,7 +123,7 @@ def test_a_policy_that_hangs_is_recorded_and_loaded_anew_for_the_next_rollout(
     assert [f.error for f in run.failures] == [f"{f.rollout_id}: it did not answer within 1 s" for f in run.failures]
 
 
-def test_a_full_disk_stops_the_run_in_one_line_and_leaves_only_whole_shards(tmp_path: Path) -> None:
+def test_a_full_disk_stops_the_run_in_one_line_and_leaves_only_complete_shards(tmp_path: Path) -> None:
     """Files larger than a limit cannot be written, as on a full disk."""
     script = (
         "import resource, sys; from pathlib import Path; from test_executors import _run, chosen_in;"
@@ -134,8 +134,8 @@ def test_a_full_disk_stops_the_run_in_one_line_and_leaves_only_whole_shards(tmp_
     command = [sys.executable, "-c", script, str(tmp_path)]
     child = subprocess.run(command, env=_environment(), capture_output=True, text=True, check=False)
     assert child.returncode == 1
-    said = child.stderr.splitlines()[-1]
-    assert "parquet: cannot be written (File too large); make room or choose another place" in said
+    message = child.stderr.splitlines()[-1]
+    assert "parquet: cannot be written (File too large); make room or choose another place" in message
     assert list((tmp_path / ".drift" / "shards").iterdir()) == []
 
 
@@ -170,7 +170,7 @@ def test_a_run_killed_at_any_moment_goes_on_to_the_same_bytes(
 
 def chosen_in() -> tuple[Instance, ...]:
     """The fixture ``chosen``, for the child process."""
-    return chosen.__wrapped__()  # type: ignore[attr-defined,no-any-return]  # pytest keeps the function there
+    return chosen.__wrapped__()  # type: ignore[attr-defined,no-any-return]  # pytest stores the function there
 
 
 def _environment() -> dict[str, str]:

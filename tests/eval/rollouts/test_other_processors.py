@@ -51,8 +51,8 @@ def test_another_processors_recording_replays_step_by_step(recorded: Path) -> No
     code, checks = replayed_elsewhere(recorded)
     assert code == 1
     kernel = rounding_kernel()
-    said = rf"settled_state_sha256 .* by its {kernel} kernel, .* here: set OPENBLAS_CORETYPE={kernel}, or give --tol"
-    assert all(re.match(said, str(check["difference"])) for check in checks)
+    message = rf"settled_state_sha256 .* by its {kernel} kernel, .* here: set OPENBLAS_CORETYPE={kernel}, or give --tol"
+    assert all(re.match(message, str(check["difference"])) for check in checks)
 
     code, checks = replayed_elsewhere(recorded, "--tolerance", str(OTHER_PROCESSORS_TOLERANCE))
     assert (code, [check["difference"] for check in checks]) == (0, [None, None])

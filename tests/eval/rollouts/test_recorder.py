@@ -31,13 +31,13 @@ def rollout(scene: Scene) -> Rollout:
     return run_rollout(scene, Persist(), Job(instance=instance, init_state=0, seed=0), versions=installed_versions())
 
 
-def _touching(scene: Scene, thing: str) -> int:
+def _touching(scene: Scene, name: str) -> int:
     """0, 1 or 2 as recorded, from the names of geoms and bodies alone."""
     fingers, touched = set(), False
     for contact in scene.data.contact:
         names = [(scene.model.geom(g).name, scene.model.body(scene.model.geom_bodyid[g]).name) for g in contact.geom]
         for (gripper, _), (_, body) in (names, names[::-1]):
-            if gripper.startswith("gripper0_") and body.startswith(f"{thing}_"):
+            if gripper.startswith("gripper0_") and body.startswith(f"{name}_"):
                 touched = True
                 fingers |= {finger for finger in ("finger1", "finger2") if finger in gripper}
     return 2 if len(fingers) == 2 else int(touched)

@@ -1,4 +1,4 @@
-"""Recorded actions, executed again, give what was recorded; anything else is told."""
+"""Recorded actions, executed again, give what was recorded; anything else is reported."""
 
 from __future__ import annotations
 

@@ -67,8 +67,8 @@ def short(instances: tuple[Instance, ...]) -> tuple[Instance, ...]:
     """A reference and two conflicts of one base task under both prompts, with a horizon of a few steps."""
     of_task = [i for i in instances if i.base_task == "put_the_bowl_on_the_plate"]
     cases = {i.case_id: None for i in of_task if i.arm is Arm.CONFLICT}
-    kept = [i for i in of_task if i.arm is Arm.REFERENCE or i.case_id in list(cases)[:2]]
-    return tuple(dataclasses.replace(i, horizon=HORIZON) for i in kept)
+    selected = [i for i in of_task if i.arm is Arm.REFERENCE or i.case_id in list(cases)[:2]]
+    return tuple(dataclasses.replace(i, horizon=HORIZON) for i in selected)
 
 
 def _p0(short: tuple[Instance, ...]) -> tuple[Instance, ...]:
@@ -82,7 +82,7 @@ def test_a_frame_holds_the_state_before_its_action_and_the_action_as_executed(
     rollout = run_rollout(scene, Wave(), Job(instance=short[0], init_state=2, seed=5), versions=installed_versions())
     action = rollout.frames["action"]
     assert action.shape == (HORIZON, 7)
-    assert np.abs(action).max() == 1.0  # clipped, though the policy said up to 3
+    assert np.abs(action).max() == 1.0  # clipped, though the policy gave up to 3
     assert rollout.episode.clipped_actions == (np.abs(action) == 1.0).any(axis=1).sum() > 0
     scene.reset(2)
     assert scene.state().sha256() == rollout.episode.settled_state_sha256
@@ -115,7 +115,7 @@ def test_the_policy_is_handed_the_exact_prompt_that_is_recorded(scenes: ScenePoo
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         (lambda seen: np.zeros(7), r"step 0: the actions have shape \(7,\)"),
         (lambda seen: np.zeros((0, 7)), r"step 0: the actions have shape \(0, 7\)"),
@@ -128,10 +128,10 @@ def test_the_policy_is_handed_the_exact_prompt_that_is_recorded(scenes: ScenePoo
     ids=["flat", "empty", "narrow", "nan", "inf", "text", "raises"],
 )
 def test_a_policy_that_misbehaves_is_named_with_rollout_and_step(
-    scenes: ScenePool, short: tuple[Instance, ...], answer: Callable[[Observation], object], said: str
+    scenes: ScenePool, short: tuple[Instance, ...], answer: Callable[[Observation], object], message: str
 ) -> None:
     scene = scenes.scene("libero_goal", "put_the_bowl_on_the_plate")
-    with pytest.raises(PolicyError, match=said) as caught:
+    with pytest.raises(PolicyError, match=message) as caught:
         run_rollout(scene, Wave(answer), Job(instance=short[0], init_state=0, seed=0), versions=installed_versions())
     assert str(caught.value).startswith(f"wave/{short[0].instance_id}/init0/seed0: ")
     assert "\n" not in str(caught.value)
@@ -170,12 +170,12 @@ def test_clipped_actions_are_counted_and_warned_of(
     def gone_wild_under_conflict(seen: Observation) -> FloatArray:
         return np.full((2, 7), 0.5 if policy.episodes[-1].instance.case_id is None else -1.5)
 
-    policy, told = Wave(gone_wild_under_conflict), list[RunProgress]()
+    policy, states = Wave(gone_wild_under_conflict), list[RunProgress]()
     chosen = _p0(short)[:2]
-    run = run_policy(policy, chosen, tmp_path, init_states=[0], executor=InProcess(scenes), progress=told.append)
+    run = run_policy(policy, chosen, tmp_path, init_states=[0], executor=InProcess(scenes), progress=states.append)
     conflict = rollout_id(policy.info, Job(instance=chosen[1], init_state=0, seed=0))
     assert run.clipped == {conflict: HORIZON}
-    assert [state.clipped_actions for state in told] == [0, 0, HORIZON]
+    assert [state.clipped_actions for state in states] == [0, 0, HORIZON]
     assert run.clipped_warning is not None
     assert run.clipped_warning.startswith(f"{HORIZON} actions in 1 of 2 rollouts were outside [-1, 1]")
     assert read_rollouts(tmp_path / "wave").column("clipped_actions").tolist() == [0, HORIZON]
@@ -236,7 +236,7 @@ def test_the_checker_tells_references_from_conflicts_in_the_live_scene(
 
 
 @pytest.mark.parametrize(
-    ("spec", "error", "said"),
+    ("spec", "error", "message"),
     [
         ("persit", NotFoundError, r"no policy 'persit': did you mean 'persist'\?"),
         ("no_such_module:Policy", NotFoundError, r"no module 'no_such_module'"),
@@ -244,8 +244,10 @@ def test_the_checker_tells_references_from_conflicts_in_the_live_scene(
         ("fractions:Fraction", InvalidInputError, r"needs the attribute info and the methods reset and act"),
     ],
 )
-def test_a_policy_spec_that_names_none_says_why(spec: str, error: type[Exception], said: str) -> None:
-    with pytest.raises(error, match=said):
+def test_a_policy_spec_that_names_none_is_refused_with_the_reason(
+    spec: str, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
         load_policy(spec)
 
 

@@ -163,7 +163,7 @@ def test_an_interrupted_run_goes_on_under_its_probes_and_no_others(
     assert again == [3, 4, 5, 6]
 
 
-def test_another_process_is_told_of_the_probes(chosen: tuple[Instance, ...], pool: ScenePool, tmp_path: Path) -> None:
+def test_another_process_receives_the_probes(chosen: tuple[Instance, ...], pool: ScenePool, tmp_path: Path) -> None:
     found = []
     for executor in (InProcess(pool), Processes(1)):
         dataset = run("refuse", chosen[:1], tmp_path / type(executor).__name__, executor).dataset

@@ -1,4 +1,4 @@
-"""The learned example in real scenes: it does as it is told, can be made language-blind, and is trained repeatably."""
+"""The learned example in real scenes: it does what it is asked, can be language-blind, and is trained repeatably."""
 
 from __future__ import annotations
 
@@ -52,18 +52,18 @@ def first_chunk(policy: Policy, prompt: str, task: BaseTask = STOVE) -> FloatArr
 @pytest.mark.parametrize("prompt", Prompt)
 @pytest.mark.parametrize("task", [STOVE, RACK], ids=lambda task: task.name)
 def test_the_shipped_policy_completes_a_task_under_both_prompt_conditions(task: BaseTask, prompt: Prompt) -> None:
-    told = dataclasses.replace(instance_of(task), instruction=prompt_text(task.instruction, prompt))
-    assert roll_out(scene_of(task), load_policy("learned"), 0, instance=told).succeeded
+    instance = dataclasses.replace(instance_of(task), instruction=prompt_text(task.instruction, prompt))
+    assert roll_out(scene_of(task), load_policy("learned"), 0, instance=instance).succeeded
 
 
-def test_told_another_task_in_the_same_scene_it_does_not_do_the_first() -> None:
-    told = dataclasses.replace(instance_of(STOVE), instruction=RACK.instruction)
-    trial = roll_out(scene_of(STOVE), load_policy("learned"), 0, instance=told, steps=150)
+def test_given_another_task_in_the_same_scene_it_does_not_do_the_first() -> None:
+    instance = dataclasses.replace(instance_of(STOVE), instruction=RACK.instruction)
+    trial = roll_out(scene_of(STOVE), load_policy("learned"), 0, instance=instance, steps=150)
     assert not trial.succeeded
     assert trial.target_moved_m < 0.01
 
 
-def test_masked_it_acts_the_same_whatever_it_is_told() -> None:
+def test_masked_it_acts_the_same_whatever_the_instruction() -> None:
     heard, masked = load_policy("learned"), load_policy("learned?language=masked")
     assert (masked.info.name, masked.info.settings["language"]) == ("learned_masked", "masked")
     assert (first_chunk(masked, STOVE.instruction) == first_chunk(masked, "open the sesame")).all()
@@ -105,15 +105,15 @@ def copied(tmp_path: Path) -> Path:
 
 def test_damaged_checkpoints_are_refused_in_one_line_and_nothing_is_unpickled(copied: Path) -> None:
     weights, config = copied / "model.safetensors", copied / "config.json"
-    whole, said = weights.read_bytes(), json.loads(config.read_text())
-    for content in (whole[: len(whole) // 2], pickle.dumps(Bomb()), b""):
+    complete, fields = weights.read_bytes(), json.loads(config.read_text())
+    for content in (complete[: len(complete) // 2], pickle.dumps(Bomb()), b""):
         weights.write_bytes(content)
         with pytest.raises(DatasetError, match=r"model.safetensors cannot be read .*train it again") as refused:
             load_policy(f"learned:{copied}")
         assert "\n" not in str(refused.value)
-    weights.write_bytes(whole)
+    weights.write_bytes(complete)
     for changed in ({"hidden": 8}, {"type": "act"}, {"vocabulary": None}, {"chunk": "many"}, {"hidden": 10**9}):
-        config.write_text(json.dumps({**said, **changed}))
+        config.write_text(json.dumps({**fields, **changed}))
         with pytest.raises(DatasetError, match="copied"):
             load_policy(f"learned:{copied}")
     config.write_text("[")
@@ -156,8 +156,8 @@ def test_training_again_gives_the_same_weights_and_masked_it_hears_nothing(
     for name in ("first", "second"):
         train_example((demonstrated,), tmp_path / name, steps=40)
         torch.rand(3)
-    kept = train_example((demonstrated,), tmp_path / "blind", language=False, steps=40)
-    assert kept == json.loads((tmp_path / "blind" / "config.json").read_text())["training"]["demonstrations"]
+    count = train_example((demonstrated,), tmp_path / "blind", language=False, steps=40)
+    assert count == json.loads((tmp_path / "blind" / "config.json").read_text())["training"]["demonstrations"]
     files = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("first", "second", "blind")]
     assert files[0] == files[1] != files[2]
     with pytest.raises(InvalidInputError, match="39 gradient steps"):

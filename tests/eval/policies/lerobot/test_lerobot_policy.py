@@ -72,7 +72,7 @@ def checkpoints(
     assert run.dataset is not None
     name = rollout_id(persist.info, Job(instance=long, init_state=0, seed=0))
     shown = tiny.read_demonstration(run.dataset, name, long.instruction, FRAMES)
-    # The same frames under another instruction call for the opposite, so that what is said matters.
+    # The same frames under another instruction call for the opposite, so that the instruction matters.
     opposite = {**shown.frames, "action": -shown.frames["action"]}
     demonstrations = [shown, tiny.Demonstration(frames=opposite, instruction=instances[1].instruction)]
 
@@ -140,7 +140,7 @@ class _SelectAction:
 
     def reset(self, episode: Any) -> None:
         self._policy.reset()
-        self._said = episode.instruction
+        self._instruction = episode.instruction
         torch.manual_seed(episode.seed)
 
     def act(self, observation: Observation) -> FloatArray:
@@ -150,7 +150,7 @@ class _SelectAction:
             picture = torch.tensor(raw.copy()).flip(0, 1)
             small = torch.tensor(resized(picture.numpy(), tiny.SIZE).copy())
             batch[feature] = small.permute(2, 0, 1).unsqueeze(0).float() / 255
-        batch = self._before({**batch, "task": [self._said]})
+        batch = self._before({**batch, "task": [self._instruction]})
         with torch.inference_mode():
             return self._after(self._policy.select_action(batch)).numpy().astype(np.float64)  # type: ignore[no-any-return]
 
@@ -159,8 +159,8 @@ def test_a_language_conditioned_checkpoint_hears_the_instruction(
     checkpoints: Callable[[str], Path], scenes: ScenePool, instances: tuple[Instance, ...]
 ) -> None:
     policy = load_policy(f"lerobot:{checkpoints('multi_task_dit')}")
-    told, told_otherwise = (_rollout(policy, instance, scenes).frames["action"] for instance in instances)
-    assert np.abs(told[0] - told_otherwise[0]).max() > 1e-4
+    one, other = (_rollout(policy, instance, scenes).frames["action"] for instance in instances)
+    assert np.abs(one[0] - other[0]).max() > 1e-4
 
 
 def test_a_seed_decides_and_nothing_is_left_over(
@@ -211,7 +211,7 @@ def _front_camera(config: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "error", "said"),
+    ("change", "error", "message"),
     [
         (
             _front_camera,
@@ -231,15 +231,15 @@ def _front_camera(config: dict[str, Any]) -> None:
         (lambda config: config.update(type="no_such_class"), InvalidInputError, "its config.json cannot be read"),
     ],
 )
-def test_a_checkpoint_that_does_not_fit_libero_is_told_how(
+def test_a_checkpoint_that_does_not_fit_libero_is_refused_with_a_remedy(
     change: Callable[[dict[str, Any]], None],
     error: type[ConflictVLAError],
-    said: str,
+    message: str,
     checkpoints: Callable[[str], Path],
     tmp_path: Path,
 ) -> None:
     folder = _changed(checkpoints("act"), tmp_path / "changed", change)
-    with pytest.raises(error, match=said) as caught:
+    with pytest.raises(error, match=message) as caught:
         load_policy(f"lerobot:{folder}")
     assert "\n" not in str(caught.value)
 
@@ -260,16 +260,16 @@ def test_damaged_weights_are_one_line(
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "message"),
     [
         ("lerobot:nowhere/at/all", "no folder 'nowhere/at/all', and no name of a Hub repository either"),
         ("lerobot:.", "holds no config.json"),
         ("lerobot:nowhere?devise=cpu", "no setting 'devise': did you mean 'device'"),
     ],
 )
-def test_a_checkpoint_that_is_not_there_is_named(spec: str, said: str, tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_checkpoint_that_is_not_there_is_named(spec: str, message: str, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConflictVLAError, match=said):
+    with pytest.raises(ConflictVLAError, match=message):
         load_policy(spec)
 
 

@@ -32,7 +32,7 @@ CAMERAS = {"observation.images.image": "agentview", "observation.images.image2":
 
 @dataclass(frozen=True)
 class Demonstration:
-    """Frames of one rollout by feature, and what was said."""
+    """Frames of one rollout by feature, and its instruction."""
 
     frames: dict[str, torch.Tensor]
     instruction: str
@@ -153,16 +153,16 @@ def _batch(config: Any, demonstrations: list[Demonstration]) -> dict[str, Any]:
     """Windows of the demonstrations as LeRobot's data loader cuts them."""
     history = config.n_obs_steps
     rows: dict[str, list[torch.Tensor]] = {name: [] for name in (*INPUTS, "action")}
-    said = []
+    instructions = []
     for demonstration in demonstrations:
         for start in range(history - 1, len(demonstration.frames["action"]) - HORIZON, 4):
             for name in INPUTS:
                 window = demonstration.frames[name][start - history + 1 : start + 1]
                 rows[name].append(window if history > 1 else window[0])
             rows["action"].append(demonstration.frames["action"][start - history + 1 : start - history + 1 + HORIZON])
-            said.append(demonstration.instruction)
+            instructions.append(demonstration.instruction)
     batch: dict[str, Any] = {name: torch.stack(parts) for name, parts in rows.items()}
-    return {**batch, "action_is_pad": torch.zeros(len(said), HORIZON, dtype=torch.bool), "task": said}
+    return {**batch, "action_is_pad": torch.zeros(len(instructions), HORIZON, dtype=torch.bool), "task": instructions}
 
 
 def _statistics(demonstrations: list[Demonstration]) -> dict[str, dict[str, torch.Tensor]]:

@@ -38,14 +38,14 @@ def asked(port, state, prompt):
     answer = client.infer(question)
     try:
         client.infer({**question, "prompt": "no such prompt"})
-        said = ""
+        message = ""
     except RuntimeError as error:
-        said = str(error)
+        message = str(error)
     return {
         "metadata": client.get_server_metadata(),
         "actions": answer["actions"].tolist(),
         "timing": sorted(answer["server_timing"]),
-        "said": said,
+        "message": message,
     }
 
 

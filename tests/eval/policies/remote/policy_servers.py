@@ -1,4 +1,4 @@
-"""Policy servers for tests: vla-eval's real one with models that behave as told, and openpi's protocol misbehaving."""
+"""Policy servers for tests: vla-eval's real one with models that answer as given, and openpi's protocol misbehaving."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KeyError: 'observation/wrist_image'
 
 
 class Model(PredictModelServer):  # type: ignore[misc]  # it has no types
-    """A model of vla-eval's that keeps what it was asked, and answers as told."""
+    """A model of vla-eval's that stores what it was asked, and answers as given."""
 
     def __init__(
         self, answer: Callable[[dict[str, Any]], Any], *, wishes: dict[str, Any] | None = None, chunk: int | None = None
@@ -78,7 +78,7 @@ def vla_eval_server(model: Model, port: int = 0) -> Iterator[int]:
 
 @contextmanager
 def openpi_server(answer: Callable[[Any, bytes], None], *, greeting: bytes | str | None = None) -> Iterator[int]:
-    """A server of openpi's protocol whose answer to each question is a function's of connection and question."""
+    """A server of openpi's protocol that answers each question by a function of connection and question."""
 
     def converse(connection: Any) -> None:
         connection.send(pack_openpi({"model": "tiny"}) if greeting is None else greeting)
@@ -93,7 +93,7 @@ def openpi_server(answer: Callable[[Any, bytes], None], *, greeting: bytes | str
         server.shutdown()
 
 
-def says(actions: Any) -> Callable[[Any, bytes], None]:
+def answers(actions: Any) -> Callable[[Any, bytes], None]:
     return lambda connection, question: connection.send(pack_openpi({"actions": actions}))
 
 

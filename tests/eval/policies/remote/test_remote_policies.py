@@ -24,7 +24,7 @@ from conflictvla.toolkit.libero.base_tasks import base_task
 from conflictvla.toolkit.records import Arm
 from conflictvla.toolkit.simulation.scene import Scene
 
-from .policy_servers import CHUNK, Model, drops, openpi_server, raises, says, sleeps, vla_eval_server
+from .policy_servers import CHUNK, Model, answers, drops, openpi_server, raises, sleeps, vla_eval_server
 
 PROMPT = "turn on the stove"
 
@@ -105,7 +105,7 @@ def test_a_connection_that_breaks_is_made_again_and_the_question_repeated(episod
     def breaks_twice(connection: Any, question: bytes) -> None:
         nonlocal asked
         asked += 1
-        (drops if asked in (1, 2) else says(CHUNK))(connection, question)
+        (drops if asked in (1, 2) else answers(CHUNK))(connection, question)
 
     with openpi_server(breaks_twice) as port:
         actions = _asked(load_policy(f"openpi://127.0.0.1:{port}"), episode, seen)
@@ -114,26 +114,26 @@ def test_a_connection_that_breaks_is_made_again_and_the_question_repeated(episod
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         (raises, r"the server raised KeyError: 'observation/wrist_image'$"),
         (drops, r"the connection was lost"),
-        (says(CHUNK[:, :6]), r"the actions have shape \(10, 6\); return \(n, 7\) with n >= 1$"),
-        (says(CHUNK[np.newaxis]), r"the actions have shape \(1, 10, 7\)"),
-        (says(CHUNK[:3]), r"3 actions in a chunk, and replan_steps=5 executes more; give \?replan_steps=3$"),
-        (says(CHUNK[:0]), r"the actions have shape \(0, 7\)"),
-        (says("left"), r"the actions are not numbers"),
+        (answers(CHUNK[:, :6]), r"the actions have shape \(10, 6\); return \(n, 7\) with n >= 1$"),
+        (answers(CHUNK[np.newaxis]), r"the actions have shape \(1, 10, 7\)"),
+        (answers(CHUNK[:3]), r"3 actions in a chunk, and replan_steps=5 executes more; give \?replan_steps=3$"),
+        (answers(CHUNK[:0]), r"the actions have shape \(0, 7\)"),
+        (answers("left"), r"the actions are not numbers"),
         (lambda connection, question: connection.send(pack_openpi({"error": 1})), r"the answer holds no actions$"),
         (lambda connection, question: connection.send(b"\xc1"), r"not a message of openpi's protocol"),
     ],
     ids=["traceback", "dies", "width", "batch", "short chunk", "no action", "text", "no actions", "garbage"],
 )
 def test_whatever_an_openpi_server_does_is_one_line(
-    answer: Callable[[Any, bytes], None], said: str, episode: Episode, seen: Observation
+    answer: Callable[[Any, bytes], None], message: str, episode: Episode, seen: Observation
 ) -> None:
     with openpi_server(answer) as port:
         policy = load_policy(f"openpi://127.0.0.1:{port}")
-        with pytest.raises(PolicyError, match=said) as caught:
+        with pytest.raises(PolicyError, match=message) as caught:
             _asked(policy, episode, seen)
     assert str(caught.value).startswith(f"ws://127.0.0.1:{port}: ")
     assert "\n" not in str(caught.value)
@@ -145,7 +145,7 @@ def test_after_a_traceback_the_next_episode_begins_on_a_new_connection(episode: 
     def raises_once(connection: Any, question: bytes) -> None:
         nonlocal asked
         asked += 1
-        (raises if asked == 1 else says(CHUNK))(connection, question)
+        (raises if asked == 1 else answers(CHUNK))(connection, question)
 
     with openpi_server(raises_once) as port:
         policy = load_policy(f"openpi://127.0.0.1:{port}")
@@ -192,7 +192,7 @@ def test_vla_eval_gets_what_its_own_benchmark_sends(episode: Episode, seen: Obse
 
 
 def test_the_controllers_state_is_liberos_own(episode: Episode, seen: Observation) -> None:
-    """The stock controller, updated in the same simulator state, says where it takes the hand to be."""
+    """The stock controller, updated in the same simulator state, reports where it takes the hand to be."""
     from vla_eval.rotation import matrix_to_quat, quat_to_axisangle
 
     model = Model(lambda obs: CHUNK[0], wishes={"send_state": True})
@@ -206,7 +206,9 @@ def test_the_controllers_state_is_liberos_own(episode: Episode, seen: Observatio
     assert np.abs(found[3:6] - model.asked[0]["states"][3:6]).max() > 0.5  # not the observation's orientation
 
 
-def test_a_server_that_wants_less_gets_less_and_its_rotation_rule_is_kept(episode: Episode, seen: Observation) -> None:
+def test_a_server_that_wants_less_gets_less_and_its_rotation_rule_is_followed(
+    episode: Episode, seen: Observation
+) -> None:
     little = Model(lambda obs: CHUNK[0])
     with vla_eval_server(little) as port:
         _asked(load_policy(f"vla-eval://127.0.0.1:{port}"), episode, seen)
@@ -252,7 +254,7 @@ def _refuses(obs: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         (_refuses, r"the server raised observation_failed: ValueError: I would rather not$"),
         (lambda obs: CHUNK[0, :6], r"the actions have shape \(6,\); return \(n, 7\) with n >= 1$"),
@@ -261,11 +263,11 @@ def _refuses(obs: dict[str, Any]) -> Any:
     ids=["raises", "width", "none"],
 )
 def test_whatever_a_vla_eval_model_does_is_one_line(
-    answer: Callable[[dict[str, Any]], Any], said: str, episode: Episode, seen: Observation
+    answer: Callable[[dict[str, Any]], Any], message: str, episode: Episode, seen: Observation
 ) -> None:
     with vla_eval_server(Model(answer)) as port:
         policy = load_policy(f"vla-eval://127.0.0.1:{port}")
-        with pytest.raises(PolicyError, match=said) as caught:
+        with pytest.raises(PolicyError, match=message) as caught:
             _asked(policy, episode, seen)
     assert str(caught.value).startswith(f"ws://127.0.0.1:{port}: ")
     assert "\n" not in str(caught.value)
@@ -331,13 +333,13 @@ def test_something_else_at_the_port_is_no_policy_server(scheme: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "error", "said"),
+    ("spec", "error", "message"),
     [
         ("openpi://127.0.0.1:1?replan=5", NotFoundError, "no setting 'replan': did you mean 'replan_steps'"),
         ("vla-eval://127.0.0.1:1?answer_s=soon&wait_s=1", InvalidInputError, "answer_s=soon is not a number"),
         ("openpi:127.0.0.1:port", InvalidInputError, "write openpi://HOST:PORT"),
     ],
 )
-def test_a_spec_that_makes_no_sense_is_refused(spec: str, error: type[ConflictVLAError], said: str) -> None:
-    with pytest.raises(error, match=said):
+def test_a_spec_that_makes_no_sense_is_refused(spec: str, error: type[ConflictVLAError], message: str) -> None:
+    with pytest.raises(error, match=message):
         load_policy(spec)

@@ -1,4 +1,4 @@
-"""Which points lie within things: as every box by itself says, though most boxes are not asked."""
+"""Which points lie within objects: as every box by itself gives, though most boxes are not computed."""
 
 import numpy as np
 import pytest

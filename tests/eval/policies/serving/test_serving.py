@@ -86,7 +86,7 @@ def test_a_served_agents_rollouts_are_the_bits_of_the_agents_own(
                 np.testing.assert_array_equal(through.frames[name], frames, err_msg=name)
 
 
-def test_a_client_out_of_step_is_told(instances: tuple[Instance, ...], scenes: ScenePool) -> None:
+def test_a_client_out_of_step_gets_an_error(instances: tuple[Instance, ...], scenes: ScenePool) -> None:
     with served("persist", "openpi", chunk=CHUNK) as port:
         policy = load_policy(f"openpi://127.0.0.1:{port}?replan_steps=3&image_size=64")
         with pytest.raises(PolicyError, match=r"the server raised .*the client must execute each chunk to its end"):
@@ -94,7 +94,7 @@ def test_a_client_out_of_step_is_told(instances: tuple[Instance, ...], scenes: S
 
 
 @pytest.mark.parametrize(("protocol", "path", "body"), [("openpi", "healthz", "OK"), ("vla-eval", "health", "ok")])
-def test_health_is_told_where_the_protocol_has_it(protocol: ServedProtocol, path: str, body: str) -> None:
+def test_health_is_reported_where_the_protocol_has_it(protocol: ServedProtocol, path: str, body: str) -> None:
     with (
         served("persist", protocol) as port,
         urllib.request.urlopen(f"http://127.0.0.1:{port}/{path}") as answer,
@@ -135,10 +135,10 @@ def test_vla_evals_real_client_is_served(instances: tuple[Instance, ...], scenes
             return actions, str(caught.value)
 
     with served("persist", "vla-eval") as port:
-        actions, said = anyio.run(talk, port)
+        actions, message = anyio.run(talk, port)
     assert [(action.shape, action.dtype.name) for action in actions] == [((7,), "float32")] * 3
     np.testing.assert_array_equal(actions, expected)
-    assert "observation_failed: NotFoundError: no instance has the prompt 'no such prompt'" in said
+    assert "observation_failed: NotFoundError: no instance has the prompt 'no such prompt'" in message
 
 
 @pytest.mark.slow
@@ -163,5 +163,5 @@ def test_openpis_real_client_is_served_and_packs_what_was_recorded(
     assert done["metadata"] == {"policy": "persist"}
     np.testing.assert_array_equal(np.array(done["actions"], dtype=np.float32), expected)
     assert done["timing"] == ["infer_ms"]
-    assert done["said"].splitlines()[0] == "Error in inference server:"
-    assert "NotFoundError: no instance has the prompt 'no such prompt'" in done["said"].splitlines()[-1]
+    assert done["message"].splitlines()[0] == "Error in inference server:"
+    assert "NotFoundError: no instance has the prompt 'no such prompt'" in done["message"].splitlines()[-1]
