@@ -18,14 +18,14 @@ from .board import Filters, asset, masthead, policy_page, scatter_page, table_pa
 TITLE = "ConflictVLA leaderboard"
 
 REFRESH_S = 600.0
-"""Results on the Hub are looked up again after so long."""
+"""Results on the Hub are looked up again after this time."""
 
 FONT = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Arial", "sans-serif")
 
 
 @dataclass(slots=True)
 class Board:
-    """Entries of a folder or of a dataset on the Hub, read again now and then.
+    """Entries of a folder or of a dataset on the Hub, which is read again from time to time.
 
     Attributes:
         source: Folder, or ``hf://OWNER/NAME``; ``packaged`` for the scripted agents' results.
@@ -38,7 +38,7 @@ class Board:
     _read_at: float | None = field(default=None)
 
     def entries(self) -> tuple[Entry, ...]:
-        """The entries now. A file that cannot be read is left out here, since it must not take the others down.
+        """The entries now. A file that cannot be read is left out here: the others are still shown.
 
         Raises:
             DatasetError: There is nothing to show.
@@ -95,21 +95,21 @@ def build_app(source: str | Path) -> Any:
         def show_policy(name: str, under: str) -> str:
             return policy_page(board.entry(name), under, endpoint)
 
-        def opened(request: Any) -> tuple[Any, Any]:
-            """A link to a policy opens its page."""
+        def open_linked_policy(request: Any) -> tuple[Any, Any]:
+            """Show the page of the policy that a link names."""
             named = str(request.query_params.get("policy", ""))
             known = [(f"{e.result.policy_name} ({e.result.policy_revision})", e.name) for e in board.entries()]
             selected = gr.Tabs(selected="policy" if named else "results")
             return selected, gr.Dropdown(choices=known, value=board.entry(named).name)
 
         # Gradio hands the request to a parameter of this type, and cannot look up a name that is imported late.
-        opened.__annotations__["request"] = gr.Request
+        open_linked_policy.__annotations__["request"] = gr.Request
         quiet = {"show_progress": "hidden", "api_visibility": "private"}
         for control in filters:
             control.change(show, filters, [table, scatter], **quiet)
         gr.on([choice.change, prompt.change], show_policy, [choice, prompt], page, **quiet)
         app.load(show, filters, [table, scatter], **quiet)
-        app.load(opened, None, [tabs, choice], **quiet)
+        app.load(open_linked_policy, None, [tabs, choice], **quiet)
     return app
 
 

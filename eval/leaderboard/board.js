@@ -1,4 +1,4 @@
-// Sorts the table by the column whose head is pressed, by mouse or keyboard, and keeps the order when filters change.
+// Sorts the table by the column whose head is pressed, by mouse or keyboard, and applies the same order after filters change.
 let wanted = null;
 
 function sortBy(table, column, direction) {

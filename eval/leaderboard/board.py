@@ -1,4 +1,4 @@
-"""The leaderboard's pages as HTML: pure functions of results files. Every word in them is escaped by the templates."""
+"""The leaderboard's pages as HTML: pure functions of results files. All text in them is escaped by the templates."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ class BoardRow:
     scripted: bool
 
 
-def chosen(entries: Sequence[Entry], filters: Filters) -> list[tuple[Entry, ResultRow]]:
-    """Entries that have such pairs, the lowest RGSR first: the fewest goals completed that should not have been."""
+def matching_entries(entries: Sequence[Entry], filters: Filters) -> list[tuple[Entry, ResultRow]]:
+    """Entries that fit the filters, each with its row; the lowest RGSR first, as the fewest invalid goals completed."""
     found = []
     for entry in entries:
         row = entry.result.row(filters.prompt, filters.family, filters.level)
@@ -88,13 +88,13 @@ def table_page(entries: Sequence[Entry], filters: Filters) -> str:
             expected=entry.result.expected.get(row.prompt, 0) if (row.family, row.level) == (ALL, ALL) else 0,
             scripted=entry.result.kind == SCRIPTED_AGENT,
         )
-        for entry, row in chosen(entries, filters)
+        for entry, row in matching_entries(entries, filters)
     ]
     return _render("table.html.j2", rows=rows, measures=MEASURES, filters=filters, total=len(entries))
 
 
 def policy_page(entry: Entry, prompt: str, endpoint: str) -> str:
-    """One policy: whose, where its rollouts are, figures, and tables by family and level.
+    """One policy: its revision and settings, where its rollouts are, figures, and measures by family and level.
 
     Args:
         entry: The entry.
@@ -123,8 +123,8 @@ def policy_page(entry: Entry, prompt: str, endpoint: str) -> str:
 
 
 def scatter_page(entries: Sequence[Entry], filters: Filters) -> str:
-    """Outcome against process, a panel for each process measure; what the paper reports stands beside it as context."""
-    found = chosen(entries, filters)
+    """Outcome against process, a panel for each process measure, with the published ranges below as context."""
+    found = matching_entries(entries, filters)
     panels = []
     for measure in MEASURES:
         if measure.name in PICTURED:
@@ -153,8 +153,8 @@ def family_figure(entry: Entry, prompt: str, measure: Measure) -> Plot:
         plot.text((0, y), _group_name(row), dx=-6, dy=4, text_anchor="end", fill=INK, font_size=11)
         if not math.isnan(low):
             plot.segment((low, y), (high, y), stroke=MUTED, stroke_width=2)
-        said = f"{_group_name(row)}: {value:.1f}%, {row.n} pairs"
-        plot.mark((value, y), "circle", 4.5, said, fill=style(0).colour)
+        tooltip = f"{_group_name(row)}: {value:.1f}%, {row.n} pairs"
+        plot.mark((value, y), "circle", 4.5, tooltip, fill=style(0).colour)
     return plot
 
 

@@ -7,9 +7,10 @@ A manifest is a JSON file ``manifest.json`` in the dataset's folder:
 - ``episodes``: relative paths (``*`` and ``**`` allowed) of ``.parquet`` or ``.jsonl`` files with one row an episode:
   the columns of ``EPISODE_COLUMNS`` (``ADDED_COLUMNS`` may be left out), ``episode_index`` (unique) and ``length`` (its
   number of frames).
-- ``frames``: likewise of ``.parquet`` or ``.npz`` files with one row a frame: ``episode_index``, ``frame_index`` (from
-  0 within each episode) and the features of ``FRAME_FEATURES``, as list columns or arrays of shape (frames, width).
-- ``columns`` (optional): what our names are called there, such as ``{"action": "actions"}``.
+- ``frames``: relative paths of ``.parquet`` or ``.npz`` files with one row a frame: ``episode_index``,
+  ``frame_index`` (from 0 within each episode) and the features of ``FRAME_FEATURES``, as list columns or arrays of
+  shape (frames, width).
+- ``columns`` (optional): their names for our columns, such as ``{"action": "actions"}``.
 - ``constants`` (optional): episode columns that are the same for every episode, such as ``{"policy_name": "mine"}``.
 
 A LeRobot dataset whose columns have other names can be scored as it is by putting a manifest beside its files.
@@ -46,7 +47,7 @@ class Layout:
         metadata: The file that describes it.
         episodes: Patterns of the files of episodes, relative to the folder.
         frames: Patterns of the files of frames.
-        columns: What our names are called there, where it is something else.
+        columns: Their names for our columns, where they differ.
         constants: Episode columns that are the same for every episode.
         total_episodes: How many episodes it promises; None where it promises nothing.
         total_frames: How many frames.
@@ -80,7 +81,11 @@ class Layout:
         return self._files(self.episodes, self.episodes_where)
 
     def frame_files(self) -> list[Path]:
-        """Files of frames, likewise."""
+        """Files of frames, sorted in the same way.
+
+        Raises:
+            DatasetError: If there is none.
+        """
         return self._files(self.frames, self.frames_where)
 
     def _files(self, patterns: tuple[str, ...], where: Path) -> list[Path]:

@@ -6,16 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 
 from ...builders.rollouts.schema import FRAME_FEATURES, TARGET_SLOTS
-from ...toolkit.arrays import IntArray
 from ...toolkit.errors import DatasetError
-from .defects import Defect, Inspection
+from .defects import Inspection
 from .episodes.table import EpisodeTable, read_episodes
-from .frames.table import FrameTable, read_frames
+from .frames.table import read_frames
 from .layout import Layout, is_dataset, layout_of
+from .matching import check_total, match_frames
 from .rollout_set import RolloutSet, check_unique, concatenate
 
 __all__ = [
@@ -157,7 +156,7 @@ def open_by_policy(path: Path | str, *, partial: bool = False) -> Iterator[tuple
             datasets = group[1] + datasets
             groups.remove(group)
         groups.append((policies, datasets))
-    while groups:  # a group that has been read is let go
+    while groups:  # the episodes of a group are released after it
         yield tuple(groups.pop(0)[1])
 
 
@@ -168,24 +167,24 @@ def read_frames_of(
     unknown = [name for name in (*features, *optional) if name not in FRAME_FEATURES]
     if unknown:
         raise DatasetError(f"no frame feature '{unknown[0]}' (known: {', '.join(FRAME_FEATURES)})")
-    return concatenate([_read_frames_of_one(dataset, features, optional) for dataset in datasets])
+    return concatenate([_read_dataset(dataset, features, optional) for dataset in datasets])
 
 
 def read_rollouts_by_policy(
     path: Path | str, features: Sequence[str] = SCORED_FEATURES, *, partial: bool = False
 ) -> Iterator[RolloutSet]:
-    """Read rollouts in parts that hold whole policies; see ``open_by_policy``."""
+    """Read rollouts in parts, each with all rollouts of its policies; see ``open_by_policy``."""
     for datasets in open_by_policy(path, partial=partial):
         yield read_frames_of(datasets, features)
 
 
-def _read_frames_of_one(dataset: OpenedDataset, features: Sequence[str], optional: Sequence[str]) -> RolloutSet:
+def _read_dataset(dataset: OpenedDataset, features: Sequence[str], optional: Sequence[str]) -> RolloutSet:
     layout, episodes = dataset.layout, dataset.episodes
     inspection = replace(dataset.inspection, defects=[*dataset.inspection.defects])
-    _check_total(layout, "total_episodes", layout.total_episodes, episodes.total, inspection)
+    check_total(layout, "total_episodes", layout.total_episodes, episodes.total, inspection)
     frames = read_frames(layout, features, inspection, optional=optional)
-    frames, order = _matched(layout, episodes, frames, inspection)
-    _check_total(layout, "total_frames", layout.total_frames, frames.total, inspection)
+    frames, order = match_frames(layout, episodes, frames, inspection)
+    check_total(layout, "total_frames", layout.total_frames, frames.total, inspection)
     check_unique(episodes.table["rollout_id"], str(layout.episodes_where))
     if not len(order):
         raise DatasetError(f"{layout.folder}: no episode is without defect, the first: {inspection.defects[0]}")
@@ -198,54 +197,3 @@ def _read_frames_of_one(dataset: OpenedDataset, features: Sequence[str], optiona
         target_count=episodes.target_count[order],
         left_out=tuple(inspection.defects),
     )
-
-
-def _check_total(layout: Layout, name: str, promised: int | None, found: int, inspection: Inspection) -> None:
-    if promised is None or promised == found:
-        return
-    part = "meta/episodes" if name == "total_episodes" else "data"
-    file = str(layout.metadata)
-    message = (
-        f"{file}: {name} is {promised}, but {part} holds {found}: a file is missing or "
-        "was written later, copy the dataset again or record again"
-    )
-    inspection.report(Defect(file=file, episode="", field=name, message=message))
-
-
-def _matched(
-    layout: Layout, episodes: EpisodeTable, frames: FrameTable, inspection: Inspection
-) -> tuple[FrameTable, IntArray]:
-    """The runs of frames that have an episode row of the same length, and each one's row in the table of episodes."""
-    where = layout.frames_where
-    by_index = np.argsort(episodes.episode_index)
-    position = np.minimum(np.searchsorted(episodes.episode_index[by_index], frames.episode_index), len(by_index) - 1)
-    order = by_index[position]
-    kept = episodes.episode_index[order] == frames.episode_index
-    for number in frames.episode_index[~kept]:
-        if int(number) not in episodes.left_out:
-            text = f"episode {number} has frames but no row in meta/episodes: record it again"
-            _note(where, int(number), "episode_index", text, inspection)
-    for number in np.setdiff1d(episodes.episode_index, frames.episode_index):
-        if int(number) not in frames.left_out:
-            text = (
-                f"episode {number} has a row in meta/episodes but no frames: "
-                "a data file is missing, copy it again or record the episode again"
-            )
-            _note(where, int(number), "episode_index", text, inspection)
-    counted = np.diff(frames.offsets)
-    ragged = kept & (counted != episodes.length[order])
-    for run in np.flatnonzero(ragged):
-        number = int(frames.episode_index[run])
-        text = (
-            f"episode {number} has {int(counted[run])} frames, but its "
-            f"length in meta/episodes is {int(episodes.length[order][run])}: record it again"
-        )
-        _note(where, number, "length", text, inspection)
-    kept &= ~ragged
-    if kept.all():
-        return frames, np.asarray(order, np.int64)
-    return frames.only(kept), np.asarray(order[kept], np.int64)
-
-
-def _note(where: Path, episode: int, field: str, text: str, inspection: Inspection) -> None:
-    inspection.report(Defect(file=str(where), episode=str(episode), field=field, message=f"{where}: {text}"))

@@ -1,4 +1,4 @@
-"""Recorded rollouts in memory: checked, kept as flat arrays."""
+"""Recorded rollouts in memory: checked, as flat arrays."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class RolloutSet:
 
 
 def concatenate(sets: Sequence[RolloutSet]) -> RolloutSet:
-    """Join rollout sets; of the frame features those that all of them hold.
+    """Join rollout sets; of the frame features those that are in all of them.
 
     Raises:
         DatasetError: If a rollout id occurs twice.

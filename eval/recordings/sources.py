@@ -33,7 +33,7 @@ def packaged_results() -> Path:
 
 def results_folder(source: Path | str) -> Path:
     """As ``local_folder``, but ``packaged`` names the results that come with the package."""
-    return packaged_results() if _within_packaged(source) == () else local_folder(source)
+    return packaged_results() if _inside_packaged(source) == () else local_folder(source)
 
 
 def local_folder(source: Path | str) -> Path:
@@ -49,7 +49,7 @@ def local_folder(source: Path | str) -> Path:
         DatasetError: If the dataset or revision does not exist, may not be read, or cannot be reached and is not in
             the cache.
     """
-    inside = _within_packaged(source)
+    inside = _inside_packaged(source)
     if inside is not None:
         return packaged_rollouts().joinpath(*inside)
     if not str(source).startswith(HUB):
@@ -57,8 +57,8 @@ def local_folder(source: Path | str) -> Path:
     return _snapshot(*hub_address(str(source)))
 
 
-def _within_packaged(source: Path | str) -> tuple[str, ...] | None:
-    """What follows on ``packaged``; None for a source that begins otherwise, or where a folder has that name."""
+def _inside_packaged(source: Path | str) -> tuple[str, ...] | None:
+    """What follows ``packaged``; None for a source that begins otherwise, or where a folder has that name."""
     first, inside = Path(source).parts[:1], Path(source).parts[1:]
     return inside if first == (PACKAGED,) and not Path(PACKAGED).exists() else None
 
@@ -86,7 +86,7 @@ def _snapshot(name: str, revision: str | None) -> Path:
 
     address = f"hf://{name}" + (f"@{revision}" if revision else "")
     try:
-        return Path(_fetched(name, revision))
+        return Path(_download(name, revision))
     except RevisionNotFoundError as error:
         raise DatasetError(f"{address}: there is no revision '{revision}': name a branch, tag or commit") from error
     except RepositoryNotFoundError as error:
@@ -102,7 +102,7 @@ def _snapshot(name: str, revision: str | None) -> Path:
         raise DatasetError(f"{address}: the Hub refused ({first_line(error)})") from error
 
 
-def _fetched(name: str, revision: str | None) -> str:
+def _download(name: str, revision: str | None) -> str:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import OfflineModeIsEnabled
 

@@ -150,7 +150,7 @@ def pair_videos(chosen: ChosenPair, folder: Path) -> tuple[tuple[str, str], ...]
     """Caption and content, as a data URI, of the videos of both rollouts of the pair.
 
     Raises:
-        NotFoundError: One of them is not in the folder; the message says how to make it.
+        NotFoundError: One of them is not in the folder; the message gives the command that makes it.
     """
     found = []
     for arm, rollout_id in (("reference", chosen.reference_rollout), ("conflict", chosen.conflict_rollout)):

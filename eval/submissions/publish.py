@@ -1,6 +1,6 @@
 """What may be published as a release, and with which card: tasks, rollouts or leaderboard results.
 
-Each is read whole and checked before anything is sent, so that what a tag names can be loaded.
+Each is read and checked completely before anything is sent, so that whatever a tag names can be loaded.
 """
 
 from __future__ import annotations
@@ -19,14 +19,13 @@ from ..recordings.video_files import RENDERED
 from ..scores.formats import markdown
 from ..scores.scores import score
 from ..scores.text_tables import text_table
-from ..scoring.provenance import Provenance
 
 LEROBOT_TAG = "v3.0"
 """Tag by which LeRobot finds a dataset of its format; it goes with the newest version."""
 
 
 def plan_publication(folder: Path, *, repo_id: str, version: str) -> Release:
-    """Check a dataset and say what its release would consist of; nothing is sent.
+    """Check a dataset and list what its release would consist of; nothing is sent.
 
     Args:
         folder: A task release, one dataset of rollouts, or a folder with leaderboard results.
@@ -53,7 +52,7 @@ def plan_publication(folder: Path, *, repo_id: str, version: str) -> Release:
 
 
 def _tasks_card(folder: Path, version: str) -> str:
-    """A release has the version of its probes, which came last; its cases keep that of the release they came with."""
+    """A release has the version of its probes, which came last; its cases have that of the release they came with."""
     configs = (*CONFIGS, PROBES) if has_probes(folder) else CONFIGS
     newest = (PROBES,) if PROBES in configs else CONFIGS
     for config in configs:
@@ -77,28 +76,29 @@ def _rollouts_card(folder: Path, repo_id: str, version: str) -> str:
     read_rollouts(folder, needed, optional=list(ADDED_FEATURES))
     scores = score(folder)
     provenance = scores.provenance
+    recorded = {entry.field: entry.values for entry in provenance.recorded}
     prompts = sorted(set(scores.table("overall")["prompt"].to_pylist()))
     return _template("rollouts_card.md").format(
         repo_id=repo_id,
         version=version,
-        policy=" and ".join(_recorded(provenance)["policy_name"]),
+        policy=" and ".join(recorded["policy_name"]),
         rollouts=f"{provenance.rollouts:,}",
         conflicts=f"{provenance.conflicts:,}",
         references=f"{provenance.references:,}",
         pairs=f"{scores.pairs.num_rows:,}",
-        videos=_videos_said(folder),
+        videos=_videos_line(folder),
         prompt=" and ".join(prompts) or "no pairs",
         scores=markdown(text_table(scores, "overall")),
         recorded=markdown_table(
             ("field", "values"),
-            [(f"`{name}`", ", ".join(map(code_span, values))) for name, values in _recorded(provenance).items()],
+            [(f"`{name}`", ", ".join(map(code_span, values))) for name, values in recorded.items()],
             labels=2,
         ),
     )
 
 
-def _videos_said(folder: Path) -> str:
-    """What the card says of videos."""
+def _videos_line(folder: Path) -> str:
+    """The card's line about videos."""
     rendered = len([*(folder / RENDERED).glob("*.mp4")])
     if rendered == 0:
         return "`conflictvla render` makes videos of them."
@@ -117,10 +117,6 @@ def _results_card(folder: Path, repo_id: str, version: str) -> str:
         count=len(entries),
         entries=markdown_table(("policy", "revision", "rollouts"), rows, labels=3),
     )
-
-
-def _recorded(provenance: Provenance) -> dict[str, tuple[str, ...]]:
-    return {recorded.field: recorded.values for recorded in provenance.recorded}
 
 
 def _template(name: str) -> str:

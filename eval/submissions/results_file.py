@@ -1,7 +1,7 @@
 """Results and verification files: read, checked, written.
 
-A results file is untrusted. It is read with limits, every field is checked, unknown fields are refused, and nothing in
-it says that it was verified: that is a file of its own, which only the leaderboard's maintainers write.
+A results file is untrusted. It is read with limits, every field is checked, and unknown fields are refused. Nothing in
+it marks it as verified: that is a file of its own, which only the leaderboard's maintainers write.
 """
 
 from __future__ import annotations

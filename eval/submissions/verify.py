@@ -1,4 +1,4 @@
-"""Verification: is a submission what it claims to be, as far as anyone can tell without its policy?
+"""Verification: is a submission what it claims to be, as far as can be seen without its policy?
 
 Scores are computed anew from the trajectories; every rollout is checked against the task release, its scene and the
 other rollouts; and a random sample is executed again in the simulator, action by action, where everything must agree.

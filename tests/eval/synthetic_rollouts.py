@@ -1,6 +1,6 @@
 """Rollouts made up for tests, written in the layout of a LeRobot v3 dataset.
 
-The values are invented; the schema is the real one (``builders.rollout_schema``).
+The values are invented; the schema is the real one (``builders.rollouts``).
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def make_record(
     reference_id = f"{suite}/{base_task}/reference/{prompt}"
     case_id = f"{suite}/{base_task}/{family}/{level}/{case:02d}"
     instance_id = f"{case_id}/{prompt}" if conflict else reference_id
-    said = instruction or (f"put mug {case} on the plate" if conflict else base_task.replace("_", " "))
-    text = said if prompt is Prompt.P0 else f"Check the premises first. {said}"
+    words = instruction or (f"put mug {case} on the plate" if conflict else base_task.replace("_", " "))
+    text = words if prompt is Prompt.P0 else f"Check the premises first. {words}"
     record = EpisodeRecord(
         rollout_id=f"{policy}/{instance_id}/{init_state}",
         arm=arm,
@@ -79,7 +79,7 @@ def make_record(
         family=family if conflict else None,
         level=level if conflict else None,
         prompt=prompt,
-        instruction=said,
+        instruction=words,
         prompt_text=text,
         prompt_sha256=sha256(text),
         language_probe=LanguageProbe.W0,

@@ -320,12 +320,12 @@ class _Handler(BaseHTTPRequestHandler):
             return {"discussions": rows, "count": len(rows), "start": 0}
         pull = repo.pull_requests[int(argument)]
         created = {"id": "0", "type": "comment", "createdAt": DATE, "author": {"name": pull.author}}
-        said = {"edited": False, "hidden": False, "latest": {"raw": pull.description}}
+        comment = {"edited": False, "hidden": False, "latest": {"raw": pull.description}}
         return _discussion_row(repo, pull) | {
             "changes": {"base": "refs/heads/main"},
             "filesWithConflicts": [],
             "diff": "".join(f"+++ b/{path}\n" for path in repo.find(f"refs/pr/{pull.number}").files),
-            "events": [created | {"data": said}],
+            "events": [created | {"data": comment}],
         }
 
     def _discuss(self, repo: Repo, argument: str, wanted: dict[str, Any]) -> dict[str, Any]:

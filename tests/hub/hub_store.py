@@ -1,4 +1,4 @@
-"""What a Hub keeps: repositories with commits, branches, tags and pull requests, and the content of large files."""
+"""What a Hub stores: repositories with commits, branches, tags and pull requests, and the content of large files."""
 
 from __future__ import annotations
 

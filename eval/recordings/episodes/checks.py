@@ -53,7 +53,7 @@ def check_episodes(table: pa.Table, where: Path, inspection: Inspection) -> pa.T
     for rule in (_check_rows, _check_outcome, _check_prompts, _check_final, _check_entities, _check_cost):
         table = rule(check, table)
     if inspection.partial:
-        repeated = pa.chunked_array([_repeated(table["rollout_id"].to_numpy().astype(str))])
+        repeated = pa.chunked_array([_occur_again(table["rollout_id"].to_numpy().astype(str))])
         table = check.refuse(table, repeated, "rollout_id", "occurs twice", "keep one dataset of each run")
     return table
 
@@ -87,7 +87,7 @@ def _check_rows(check: _Check, table: pa.Table) -> pa.Table:
     for name in table.column_names:
         if name not in nullable:
             table = check.refuse(table, pc.is_null(table[name]), name, "is empty")
-    repeated = pa.chunked_array([_repeated(table["episode_index"].to_numpy())])
+    repeated = pa.chunked_array([_occur_again(table["episode_index"].to_numpy())])
     table = check.refuse(table, repeated, "episode_index", "occurs twice")
     for name, allowed in ALLOWED.items():
         unknown = pc.invert(pc.is_in(table[name], value_set=pa.array([*allowed, None], pa.string())))
@@ -168,7 +168,7 @@ def _check_cost(check: _Check, table: pa.Table) -> pa.Table:
     return check.refuse(table, pa.chunked_array([off]), "cost", "is not the sum of its amounts, none below 0")
 
 
-def _repeated(values: npt.NDArray[Any]) -> BoolArray:
+def _occur_again(values: npt.NDArray[Any]) -> BoolArray:
     """Whether each value occurs more than once, shape (N,)."""
     _, number, count = np.unique(values, return_inverse=True, return_counts=True)
     return np.asarray(count[number] > 1, np.bool_)

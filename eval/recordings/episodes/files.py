@@ -26,7 +26,7 @@ def read_episode_file(file: Path, layout: Layout) -> pa.Table:
 
     Args:
         file: Ending in ``.parquet`` or ``.jsonl``.
-        layout: What the columns are called there, and which are constant.
+        layout: Their names for our columns, and which columns are constant.
 
     Returns:
         A table with ``COLUMNS``; those of ``ADDED_COLUMNS`` that the file lacks are filled in.

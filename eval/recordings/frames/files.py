@@ -18,7 +18,7 @@ from ....toolkit.arrays import Float32Array, IntArray
 from ....toolkit.errors import DatasetError, first_line
 
 Report = Callable[[int, str], None]
-"""Told the row of a frame that cannot be read, and what is wrong with it."""
+"""Called with the row of a frame that cannot be read, and what is wrong with it."""
 
 
 class FrameFile(Protocol):
@@ -37,7 +37,7 @@ class FrameFile(Protocol):
         """Columns that it has, by our names."""
 
     def load(self, names: Sequence[str]) -> None:
-        """Read these columns, so that the methods below can hand them out."""
+        """Read these columns, so that the methods below can return them."""
 
     def integers(self, name: str) -> IntArray:
         """A column of whole numbers, shape (rows,)."""
@@ -51,7 +51,7 @@ def open_frames(file: Path, columns: Mapping[str, str]) -> FrameFile:
 
     Args:
         file: Ending in ``.parquet`` or ``.npz``.
-        columns: What our names are called there; names that are not in it are the same.
+        columns: Their names for our columns, where they differ.
 
     Raises:
         DatasetError: If it is neither, or not a complete file of its kind.
@@ -86,7 +86,7 @@ def read_columns(file: Path, parquet: pq.ParquetFile, columns: Sequence[str]) ->
     """
     missing = [name for name in columns if name not in parquet.schema_arrow.names]
     if missing:
-        raise _missing(file, missing[0])
+        raise _missing_column(file, missing[0])
     try:
         return parquet.read(columns=list(columns))
     except (OSError, pa.ArrowException) as error:
@@ -115,7 +115,7 @@ class ParquetFrames:
         return frozenset(_our_names(self.parquet.schema_arrow.names, self.columns))
 
     def load(self, names: Sequence[str]) -> None:
-        """Read these columns; what was read before is let go."""
+        """Read these columns; those that were read before are released."""
         self.table = None
         theirs = [self.columns.get(name, name) for name in names]
         self.table = read_columns(self.file, self.parquet, theirs).rename_columns(list(names))
@@ -170,7 +170,7 @@ class NpzFrames:
         """Check that these columns exist; arrays are read one by one when they are asked for."""
         for name in names:
             if name not in self.names:
-                raise _missing(self.file, name)
+                raise _missing_column(self.file, name)
 
     def integers(self, name: str) -> IntArray:
         """A column of whole numbers, shape (rows,)."""
@@ -222,5 +222,5 @@ def _our_names(theirs: Sequence[str] | Mapping[str, object], columns: Mapping[st
     return (present - set(columns.values())) | {ours for ours, name in columns.items() if name in present}
 
 
-def _missing(file: Path, name: str) -> DatasetError:
+def _missing_column(file: Path, name: str) -> DatasetError:
     return DatasetError(f"{file}: column '{name}' is missing: record again with conflictvla's recorder")

@@ -34,16 +34,16 @@ class FrameTable:
     total: int
     left_out: frozenset[int]
 
-    def only(self, kept: BoolArray) -> FrameTable:
-        """The runs of frames that a mask of shape (N,) keeps."""
+    def select(self, chosen: BoolArray) -> FrameTable:
+        """The runs of frames where a mask of shape (N,) is true."""
         lengths = np.diff(self.offsets)
-        frames = np.repeat(kept, lengths)
+        frames = np.repeat(chosen, lengths)
         return FrameTable(
             values={name: values[frames] for name, values in self.values.items()},
-            offsets=np.concatenate([[0], np.cumsum(lengths[kept])]).astype(np.int64),
-            episode_index=self.episode_index[kept],
+            offsets=np.concatenate([[0], np.cumsum(lengths[chosen])]).astype(np.int64),
+            episode_index=self.episode_index[chosen],
             total=self.total,
-            left_out=self.left_out | {int(number) for number in self.episode_index[~kept]},
+            left_out=self.left_out | {int(number) for number in self.episode_index[~chosen]},
         )
 
 
@@ -86,7 +86,7 @@ def read_frames(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _FramesOfFile:
-    """The frames of one file, their episodes' numbers and steps, and the episodes found wanting so far."""
+    """The frames of one file, the episode and step of each, and the episodes with a defect so far."""
 
     source: FrameFile
     episodes: IntArray
@@ -158,7 +158,7 @@ def _table(
         raise DatasetError(f"{where}: holds no frames: record again")
     starts = np.concatenate([[0], np.flatnonzero(np.diff(episodes)) + 1]).astype(np.int64)
     numbers = episodes[starts]
-    for number in _repeated(numbers):
+    for number in _repeated_numbers(numbers):
         text = f"the frames of episode {number} are not contiguous: the data files were mixed up or written twice"
         message = f"{where}: {text}, record again"
         inspection.report(Defect(file=where, episode=str(number), field="episode_index", message=message))
@@ -173,9 +173,9 @@ def _table(
             inspection.report(Defect(file=where, episode=str(episodes[at]), field="frame_index", message=message))
             bad.add(int(episodes[at]))
     table = FrameTable(values=values, offsets=offsets, episode_index=numbers, total=len(episodes), left_out=frozenset())
-    return table.only(~np.isin(numbers, [*bad])) if bad else table
+    return table.select(~np.isin(numbers, [*bad])) if bad else table
 
 
-def _repeated(numbers: IntArray) -> list[int]:
+def _repeated_numbers(numbers: IntArray) -> list[int]:
     found, counts = np.unique(numbers, return_counts=True)
     return [int(number) for number in found[counts > 1]]

@@ -32,7 +32,7 @@ CORNERS = {
 """What the corners of each panel stand for: where, at which side, in words."""
 
 MOST_NAMED = 4
-"""Up to this many policies are named beside their marks; more are told apart by the legend alone."""
+"""Up to this many policies are named beside their marks; more are named in the legend alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,7 +30,7 @@ ROW_PX = 46
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedPlot:
-    """A plot with the name of its file and the words above it."""
+    """A plot, the name of its file and the caption above it."""
 
     name: str
     caption: str
@@ -108,18 +108,18 @@ def _distribution(measure: Measure, failed: dict[str, dict[str, FloatArray]], sc
                 _bar(
                     plot, (float(left), float(right)), (place, top), colour, f"{policy}: {bin_count} of {len(defined)}"
                 )
-        said = f"{policy}, {len(defined)} failures" if len(policy) < 30 else f"{policy[:28]}…, {len(defined)}"
-        plot.text((0, place + 0.78), said, dx=2, fill=colour, font_size=11, font_weight=600, halo=True)
+        label = f"{policy}, {len(defined)} failures" if len(policy) < 30 else f"{policy[:28]}…, {len(defined)}"
+        plot.text((0, place + 0.78), label, dx=2, fill=colour, font_size=11, font_weight=600, halo=True)
         if len(defined):
             middle = 100 * float(np.median(defined))
             plot.segment((middle, place), (middle, place + 0.7), stroke=INK, stroke_width=1.5, stroke_dasharray="3 2")
     return NamedPlot(name=f"failures-{measure.name}".lower(), caption=measure.title, plot=plot)
 
 
-def _bar(plot: Plot, across: tuple[float, float], up: tuple[float, float], colour: str, said: str) -> None:
+def _bar(plot: Plot, across: tuple[float, float], up: tuple[float, float], colour: str, label: str) -> None:
     x, y = plot.x(across[0]) + 0.5, plot.y(up[1])
     width, height = plot.x(across[1]) - plot.x(across[0]) - 1, plot.y(up[0]) - plot.y(up[1])
-    plot.element("rect", x=x, y=y, width=width, height=height, fill=colour, fill_opacity=0.75, aria_label=said)
+    plot.element("rect", x=x, y=y, width=width, height=height, fill=colour, fill_opacity=0.75, aria_label=label)
 
 
 def _by_group(
@@ -151,8 +151,8 @@ def _by_group(
             low, high = 100 * row[f"{measure.name}_lo"], 100 * row[f"{measure.name}_hi"]
             if not math.isnan(low):
                 plot.segment((x, low), (x, high), stroke=drawn.colour, stroke_width=1.5, stroke_opacity=0.7)
-            said = f"{policy}, {row[by]}: {y:.1f}%, {row['n']} pairs"
-            plot.mark((x, y), drawn.shape, 4, said, fill=drawn.colour, stroke="white", stroke_width=1)
+            tooltip = f"{policy}, {row[by]}: {y:.1f}%, {row['n']} pairs"
+            plot.mark((x, y), drawn.shape, 4, tooltip, fill=drawn.colour, stroke="white", stroke_width=1)
     return NamedPlot(name=f"{by}-{measure.name}".lower(), caption=measure.title, plot=plot)
 
 
@@ -172,7 +172,7 @@ def _prompt(policy: str, rows: dict[str, dict[str, Any]], drawn: Style) -> Named
         before, after, y = 100 * row[Prompt.P0.value], 100 * row[Prompt.P1.value], place + 0.5
         plot.text((0, y), measure.symbol, dx=-8, dy=4, text_anchor="end", fill=INK, font_size=12)
         plot.segment((before, y), (after, y), stroke=drawn.colour, stroke_width=3, stroke_opacity=0.35)
-        said = f"{measure.symbol}: {percent(row['P0'])}% under P0, {percent(row['P1'])}% under P1"
-        plot.mark((after, y), drawn.shape, 5, said, fill=drawn.colour)
-        plot.mark((before, y), "circle", 5.5, said, fill="none", stroke=INK, stroke_width=1.4)
+        tooltip = f"{measure.symbol}: {percent(row['P0'])}% under P0, {percent(row['P1'])}% under P1"
+        plot.mark((after, y), drawn.shape, 5, tooltip, fill=drawn.colour)
+        plot.mark((before, y), "circle", 5.5, tooltip, fill="none", stroke=INK, stroke_width=1.4)
     return NamedPlot(name="prompt-" + "".join(c if c.isalnum() else "-" for c in policy), caption=policy, plot=plot)

@@ -69,8 +69,8 @@ def _line(
         if not math.isnan(low):
             plot.segment((x, low), (x, high), stroke=drawn.colour, stroke_width=1.5, stroke_opacity=0.6)
     for (x, row), level in zip(shown, [level for level in levels if not math.isnan(rows[level][name])], strict=True):
-        said = f"{SYMBOLS[name]} under {level}: {percent(row[name])}%, {row['n']} pairs"
-        plot.mark((x, 100 * row[name]), drawn.shape, 4, said, fill=drawn.colour, stroke="white", stroke_width=1)
+        tooltip = f"{SYMBOLS[name]} under {level}: {percent(row[name])}%, {row['n']} pairs"
+        plot.mark((x, 100 * row[name]), drawn.shape, 4, tooltip, fill=drawn.colour, stroke="white", stroke_width=1)
 
 
 def _name_lines(plot: Plot, last: dict[str, Any]) -> None:

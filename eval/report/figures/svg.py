@@ -67,7 +67,7 @@ class Element:
 
 def enclose(tag: str, attributes: Mapping[str, Value], content: Markup) -> Markup:
     """An element around content that is SVG already."""
-    written = [f'{name.replace("_", "-")}="{_written(value)}"' for name, value in attributes.items()]
+    written = [f'{name.replace("_", "-")}="{_attribute_text(value)}"' for name, value in attributes.items()]
     opening = " ".join([tag, *written])
     # The tag is ours, and values and content are escaped.
     return Markup(f"<{opening}>{content}</{tag}>" if content else f"<{opening}/>")
@@ -91,7 +91,7 @@ def drawing(width: float, height: float, title: str, parts: Iterable[Markup], **
     )
 
 
-def _written(value: Value) -> str:
+def _attribute_text(value: Value) -> str:
     match value:
         case str():
             return str(escape(value))

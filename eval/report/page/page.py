@@ -48,7 +48,7 @@ def write_report(
 
     Raises:
         DatasetError: If the rollouts are damaged, or not those that were scored.
-        NotFoundError: If the folder lacks a video of the pair shown; the message says which.
+        NotFoundError: If the folder lacks a video of the pair shown; the message names it.
     """
     path = Path(path)
     write_atomic(path, render_report(scores, rollouts, videos=videos))
@@ -89,9 +89,9 @@ def _plots(scores: Scores) -> dict[str, object]:
         "styles": policy_styles(scores.policies),
         "pictures": [panel.render() for panel in outcome_panels(scores)],
         "outcome_note": outcome_note(len(scores.policies)),
-        "families": _rendered(family_panels(scores)),
-        "levels": _rendered(level_panels(scores)),
-        "distributions": _rendered(failure_distributions(scores)),
+        "families": _render_all(family_panels(scores)),
+        "levels": _render_all(level_panels(scores)),
+        "distributions": _render_all(failure_distributions(scores)),
         "curve": persistence_curve(persistence).render(),
         "maps": {one.policy: persistence_map(one).render() for one in persistence},
         "prompts": [(panel.caption, panel.plot.render()) for panel in prompt_panels(scores)],
@@ -118,5 +118,5 @@ def _tables(scores: Scores) -> dict[str, object]:
     }
 
 
-def _rendered(panels: Iterable[NamedPlot]) -> list[Markup]:
+def _render_all(panels: Iterable[NamedPlot]) -> list[Markup]:
     return [panel.plot.render() for panel in panels]

@@ -47,7 +47,7 @@ def _check_ends(episodes: Sequence[EpisodeRecord], rollouts: RolloutSet) -> Iter
 
 def _check_starts(episodes: Sequence[EpisodeRecord], rollouts: RolloutSet) -> Iterator[SubmissionFinding]:
     """Rollouts of one scene and initial state begin with the same hashes and the same first frame, bit by bit."""
-    observed = _observed(rollouts)
+    observed = _observations(rollouts)
     rows_by_start: dict[Start, list[int]] = defaultdict(list)
     for row, episode in enumerate(episodes):
         rows_by_start[start_of(episode)].append(row)
@@ -70,7 +70,7 @@ def _check_copies(episodes: Sequence[EpisodeRecord], rollouts: RolloutSet) -> It
 
     A policy that ignores its instruction does give the same rollout for a case and its reference; that is no copy.
     """
-    observed = _observed(rollouts)
+    observed = _observations(rollouts)
     starts: dict[bytes, set[Start]] = defaultdict(set)
     outcomes: dict[tuple[Start, bytes], set[tuple[Any, ...]]] = defaultdict(set)
     recordings = []
@@ -87,7 +87,7 @@ def _check_copies(episodes: Sequence[EpisodeRecord], rollouts: RolloutSet) -> It
     yield from findings("copies", "equal actions from one start cannot end differently, these do", torn)
 
 
-def _observed(rollouts: RolloutSet) -> list[Float32Array]:
+def _observations(rollouts: RolloutSet) -> list[Float32Array]:
     """All frame features but the actions, in the order of their names."""
     return [values for name, values in sorted(rollouts.frames.items()) if name != "action"]
 

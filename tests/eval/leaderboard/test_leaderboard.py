@@ -1,4 +1,4 @@
-"""The leaderboard in a real browser: filters, sorting, keyboard, narrow screens, many entries, hostile words."""
+"""The leaderboard in a real browser: filters, sorting, keyboard, narrow screens, many entries, hostile text."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def read_name(page: Page) -> str:
     return href.rsplit("-", 1)[-1]
 
 
-def test_hostile_words_are_shown_as_they_are(page: Page) -> None:
+def test_hostile_text_are_shown_as_they_are(page: Page) -> None:
     for name in HOSTILE:
         expect(page.locator("#results-table").get_by_text(name, exact=True)).to_be_visible()
     assert page.locator("#results-table img").count() == 0
@@ -203,7 +203,7 @@ def test_pages_without_a_value_or_a_fitting_entry_say_so(board: Path) -> None:
 
 @pytest.mark.slow
 def test_a_space_starts_and_shows_its_results(board: Path, tmp_path: Path) -> None:
-    done = conflictvla("leaderboard", "--data", "hf://keepers/results", "--space", tmp_path / "space")
+    done = conflictvla("leaderboard", "--data", "hf://maintainers/results", "--space", tmp_path / "space")
     assert done.returncode == 0, done.stderr
     card = (tmp_path / "space/README.md").read_text()
     assert card.startswith("---\ntitle: ConflictVLA leaderboard\n")
@@ -226,10 +226,10 @@ def test_a_space_starts_and_shows_its_results(board: Path, tmp_path: Path) -> No
         space.wait()
 
 
-def test_a_space_gets_the_package_from_where_it_is_told(tmp_path: Path) -> None:
+def test_a_space_gets_the_package_from_where_it_is_asked_for(tmp_path: Path) -> None:
     wanted = "conflictvla[serve] @ git+https://host/owner/conflictvla@0123abc"
     for folder, options in (("released", ()), ("early", ("--package", wanted))):
-        conflictvla("leaderboard", "--data", "hf://keepers/results", "--space", tmp_path / folder, *options)
+        conflictvla("leaderboard", "--data", "hf://maintainers/results", "--space", tmp_path / folder, *options)
     assert (tmp_path / "released/requirements.txt").read_text().startswith("conflictvla[serve]==")
     assert (tmp_path / "early/requirements.txt").read_text() == f"{wanted}\n"
 

@@ -101,7 +101,7 @@ def test_episodes_follow_their_frames_whatever_the_order_of_the_episode_rows(dat
     assert after.column("rollout_id").tolist() == before.column("rollout_id").tolist()
 
 
-def test_several_files_are_one_data_set(tmp_path: Path) -> None:
+def test_several_files_are_one_dataset(tmp_path: Path) -> None:
     folder = write_dataset(tmp_path / "a", two_rollouts())
     frames, episodes = pq.read_table(folder / DATA), pq.read_table(folder / EPISODES)
     write_parquet(folder / DATA, frames.slice(0, 12))
@@ -116,7 +116,7 @@ def test_several_files_are_one_data_set(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("given", ["", "rollouts", "rollouts/persist"])
-def test_a_run_folder_its_rollouts_or_one_data_set_may_be_given(tmp_path: Path, given: str) -> None:
+def test_a_run_folder_its_rollouts_or_one_dataset_may_be_given(tmp_path: Path, given: str) -> None:
     write_dataset(tmp_path / "rollouts/persist", two_rollouts())
     write_dataset(tmp_path / "rollouts/stop", two_rollouts("stop"))
     (tmp_path / "rollouts/notes").mkdir()
@@ -163,11 +163,11 @@ def test_a_file_is_not_a_folder(tmp_path: Path) -> None:
     assert "is a file, not a folder" in refusal(tmp_path / "scores.json")
 
 
-def test_a_folder_without_data_sets(tmp_path: Path) -> None:
+def test_a_folder_without_datasets(tmp_path: Path) -> None:
     assert "not a LeRobot dataset (no meta/info.json), nor does it contain one" in refusal(tmp_path)
 
 
-def test_a_data_set_without_info(dataset: Path) -> None:
+def test_a_dataset_without_info(dataset: Path) -> None:
     (dataset / "meta/info.json").unlink()
     assert "meta/info.json is missing" in refusal(dataset)
     assert "left half written" in refusal(dataset.parent)
@@ -175,20 +175,20 @@ def test_a_data_set_without_info(dataset: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{", "unreadable"),
         ("[]", "unreadable"),
         ("{}", "'codebase_version' is missing"),
     ],
 )
-def test_damaged_info(dataset: Path, text: str, said: str) -> None:
+def test_damaged_info(dataset: Path, text: str, message: str) -> None:
     (dataset / "meta/info.json").write_text(text)
-    assert said in refusal(dataset)
+    assert message in refusal(dataset)
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "message"),
     [
         ("codebase_version", "v2.1", "codebase_version is v2.1, not v3.x"),
         ("fps", 10, "fps is 10, but the protocol's control rate is 20"),
@@ -196,16 +196,16 @@ def test_damaged_info(dataset: Path, text: str, said: str) -> None:
         ("total_frames", 40, "total_frames is 40, but data holds 21"),
     ],
 )
-def test_info_that_does_not_fit(dataset: Path, name: str, value: object, said: str) -> None:
+def test_info_that_does_not_fit(dataset: Path, name: str, value: object, message: str) -> None:
     file = dataset / "meta/info.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), name: value}))
-    assert said in refusal(dataset)
+    assert message in refusal(dataset)
 
 
 @pytest.mark.parametrize("file", [EPISODES, DATA])
 def test_a_parquet_file_cut_short_before_its_footer(dataset: Path, file: str) -> None:
-    whole = (dataset / file).read_bytes()
-    (dataset / file).write_bytes(whole[: len(whole) // 2])
+    content = (dataset / file).read_bytes()
+    (dataset / file).write_bytes(content[: len(content) // 2])
     message = refusal(dataset)
     assert file in message
     assert "not a complete parquet file" in message
@@ -360,12 +360,12 @@ def test_an_episode_field_that_cannot_be(dataset: Path, name: str, row: int, val
     assert rule in message
 
 
-def test_a_repeated_rollout_id_within_one_data_set(dataset: Path) -> None:
+def test_a_repeated_rollout_id_within_one_dataset(dataset: Path) -> None:
     change_column(dataset / EPISODES, "rollout_id", lambda ids: [ids[0], ids[0]])
     assert "occurs 2 times" in refusal(dataset)
 
 
-def test_a_repeated_rollout_id_across_data_sets(tmp_path: Path) -> None:
+def test_a_repeated_rollout_id_across_datasets(tmp_path: Path) -> None:
     write_dataset(tmp_path / "a", two_rollouts())
     write_dataset(tmp_path / "b", two_rollouts())
     message = refusal(tmp_path)

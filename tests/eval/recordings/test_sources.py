@@ -104,7 +104,7 @@ def test_features_that_no_measure_needs_may_be_missing(lerobot: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"frames": None}, "field 'frames' is None, not a path"),
         ({"frames": "../elsewhere/*.npz"}, "paths stay within the dataset's folder"),
@@ -118,13 +118,13 @@ def test_features_that_no_measure_needs_may_be_missing(lerobot: Path) -> None:
         ({"frames": "episodes.jsonl"}, "frames are read from .parquet and .npz files"),
     ],
 )
-def test_a_manifest_that_cannot_be_used(lerobot: Path, tmp_path: Path, change: dict[str, Any], said: str) -> None:
+def test_a_manifest_that_cannot_be_used(lerobot: Path, tmp_path: Path, change: dict[str, Any], message: str) -> None:
     folder = plain_npz(lerobot, tmp_path / "plain")
     file = folder / "manifest.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), **change}))
     with pytest.raises(DatasetError) as caught:
         score(folder)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -144,20 +144,20 @@ def test_pickled_objects_are_not_loaded(lerobot: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "message"),
     [
         ("action", np.zeros((3, 7)), "array 'action' is float64 of shape"),
         ("frame_index", np.zeros(400), "array 'frame_index' is float64"),
     ],
 )
 def test_npz_arrays_of_another_shape_or_kind(
-    lerobot: Path, tmp_path: Path, name: str, value: np.ndarray[Any, Any], said: str
+    lerobot: Path, tmp_path: Path, name: str, value: np.ndarray[Any, Any], message: str
 ) -> None:
     folder = plain_npz(lerobot, tmp_path / "plain")
     with np.load(folder / "a.npz") as archive:
         arrays = dict(archive)
     np.savez(folder / "a.npz", **{**arrays, name: value})
-    with pytest.raises(DatasetError, match=said):
+    with pytest.raises(DatasetError, match=message):
         score(folder)
 
 
@@ -221,7 +221,7 @@ def test_frames_torn_apart_cost_their_episode(lerobot: Path) -> None:
     assert len(found) == 29
 
 
-def test_a_data_set_with_nothing_but_defects_is_refused(lerobot: Path) -> None:
+def test_a_dataset_with_nothing_but_defects_is_refused(lerobot: Path) -> None:
     table = pq.read_table(lerobot / EPISODES)
     index = table.column_names.index("arm")
     write_parquet(lerobot / EPISODES, table.set_column(index, "arm", pa.array(["base"] * table.num_rows)))
@@ -239,7 +239,7 @@ def offline(code: str, cache: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
 
 
-def test_a_data_set_in_the_hubs_cache_is_scored_offline_at_its_revision(lerobot: Path, tmp_path: Path) -> None:
+def test_a_dataset_in_the_hubs_cache_is_scored_offline_at_its_revision(lerobot: Path, tmp_path: Path) -> None:
     cache, commit = tmp_path / "cache", "0123456789abcdef0123456789abcdef01234567"
     folder = cache / "datasets--someone--rollouts"
     shutil.copytree(lerobot, folder / "snapshots" / commit)

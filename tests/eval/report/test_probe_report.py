@@ -31,8 +31,8 @@ def test_completion_of_valid_and_invalid_tasks_stands_side_by_side(scores: Score
     page = render_report(scores, folder)
     section = re.search(r'<section id="probes">(.*?)</section>', page, re.DOTALL)
     assert section
-    for said in ("RGSR under V2: 0.0%, 24 pairs", "PCSR under V2: 83.3%, 24 pairs", "PCSR under V2: 0.0%, 24 pairs"):
-        assert said in section[1]
+    for tooltip in ("RGSR under V2: 0.0%, 24 pairs", "PCSR under V2: 83.3%, 24 pairs", "PCSR under V2: 0.0%, 24 pairs"):
+        assert tooltip in section[1]
     rows = re.findall(r'<th class="name">P0 V2</th>(.*?)</tr>', section[1], re.DOTALL)
     changes = [re.findall(r"<td>([^<]+)", row) for row in rows]
     assert changes == [

@@ -1,4 +1,4 @@
-"""The report: one file that needs nothing else, safe whatever the data says, the same bytes each time."""
+"""The report: one file that needs nothing else, safe whatever the data holds, the same bytes each time."""
 
 from __future__ import annotations
 
@@ -277,7 +277,7 @@ def test_many_policies_have_a_legend_in_the_picture(tmp_path: Path) -> None:
     ]
 
 
-def test_few_base_tasks_are_said_to_be_few(page: str) -> None:
+def test_few_base_tasks_are_named(page: str) -> None:
     text = " ".join("".join(Elements(page).text).split())
     assert "Fewer than ten base tasks: persist 3" in text
 

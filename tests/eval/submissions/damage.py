@@ -1,4 +1,4 @@
-"""Damaged copies of every kind of file that is read from strangers, and what reading them comes to.
+"""Damaged copies of every kind of untrusted file, and what becomes of reading them.
 
 In a process of its own, ``main`` reads copies from a given one on, so that one can go on behind a copy that ends it.
 """
@@ -195,7 +195,7 @@ def _plain(value: Any) -> Any:
 
 
 def outcome(kind: Kind, before: str) -> str:
-    """Whether a copy is refused, or read as what the file said before, or as something else; or how it goes wrong."""
+    """Whether a copy is refused, or read as what the file held before, or as something else; or how it goes wrong."""
     try:
         same = content_of(kind.read()) == before
     except ConflictVLAError as error:
@@ -213,15 +213,15 @@ def main(name: str, first: int, count: int, folder: Path) -> None:
     kind = KINDS[name](folder)
     before = content_of(kind.read())
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
-    _say(str(kind.file))
+    _print_line(str(kind.file))
     for number, copy in enumerate(damaged(kind.file.read_bytes(), count, seed=count)):
         if number < first:
             continue
         kind.file.write_bytes(copy)
         signal.alarm(LONGEST_S)
-        _say(outcome(kind, before))
+        _print_line(outcome(kind, before))
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()

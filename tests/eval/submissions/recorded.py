@@ -1,4 +1,4 @@
-"""Real rollouts of a scripted agent, kept in memory so that tests can forge copies of them."""
+"""Real rollouts of a scripted agent, in memory, so that tests can forge copies of them."""
 
 from __future__ import annotations
 

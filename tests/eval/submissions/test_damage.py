@@ -1,4 +1,4 @@
-"""Damaged files: each is read as what it says or refused in one line, not with a traceback.
+"""Damaged files: each is read as what it holds or refused in one line, not with a traceback.
 
 Arrow promises nothing for such files, and may end the process. A submission's files are therefore read in another
 process first, and releases carry checksums.

@@ -171,7 +171,7 @@ def test_an_interrupted_upload_leaves_no_version_and_goes_on_where_it_stopped(hu
     assert len(hub.uploads) == len(set(hub.uploads)) == 3
 
 
-def test_who_may_not_write_is_told_so_and_no_token_is_shown(
+def test_who_may_not_write_gets_one_line_and_no_token_is_shown(
     hub: Hub, tasks: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish(tasks, "ann/mine")
@@ -186,7 +186,7 @@ def test_who_may_not_write_is_told_so_and_no_token_is_shown(
     assert "log in with  hf auth login" in publish(tasks, "ann/new").stderr
 
 
-def test_a_private_data_set_is_hidden_from_others(hub: Hub, tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_private_dataset_is_hidden_from_others(hub: Hub, tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     publish(tasks, "ann/hidden", "--private")
     assert HfApi().dataset_info("ann/hidden").private
     monkeypatch.setenv("HF_TOKEN", "hf_bob")
@@ -194,7 +194,7 @@ def test_a_private_data_set_is_hidden_from_others(hub: Hub, tasks: Path, monkeyp
 
 
 @pytest.mark.parametrize(
-    ("version", "repo_id", "said"),
+    ("version", "repo_id", "message"),
     [
         ("9.9.9", "ann/x", "not --version 9.9.9"),
         ("one", "ann/x", "are tasks"),
@@ -202,13 +202,13 @@ def test_a_private_data_set_is_hidden_from_others(hub: Hub, tasks: Path, monkeyp
         (VERSION, "../x/y", "write it like OWNER/NAME"),
     ],
 )
-def test_wrong_use_is_one_line(tasks: Path, version: str, repo_id: str, said: str) -> None:
+def test_wrong_use_is_one_line(tasks: Path, version: str, repo_id: str, message: str) -> None:
     done = publish(tasks, repo_id, version=version)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert said in done.stderr
+    assert message in done.stderr
 
 
-def test_links_damage_and_strangers_are_not_published(tasks: Path, tmp_path: Path) -> None:
+def test_links_damage_and_other_folders_are_not_published(tasks: Path, tmp_path: Path) -> None:
     (tasks / "link").symlink_to(tasks / "README.md")
     assert "is a link" in publish(tasks, "ann/x").stderr
     (tasks / "link").unlink()

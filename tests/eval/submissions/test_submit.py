@@ -26,7 +26,7 @@ from ...hub.hub_server import Hub
 from ..in_process import Done, conflictvla
 from .recorded import honest, release, with_episode, write
 
-RESULTS = "keepers/results"
+RESULTS = "maintainers/results"
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def leaderboard(hub: Hub) -> Hub:
-    os.environ["HF_TOKEN"] = "hf_keepers"
+    os.environ["HF_TOKEN"] = "hf_maintainers"
     HfApi().create_repo(RESULTS, repo_type="dataset")
     return hub
 
@@ -58,8 +58,8 @@ def submit(address: str | Path, tasks: Path, *options: str | Path) -> Done:
     return conflictvla("submit", address, "--tasks", tasks, "--to", RESULTS, *options)
 
 
-def published(folder: Path, rollouts: Sequence[Rollout], name: str) -> str:
-    """Rollouts released as ``ann/NAME``; returns their address."""
+def publish_rollouts(folder: Path, rollouts: Sequence[Rollout], name: str) -> str:
+    """Release rollouts as ``ann/NAME``; returns their address."""
     write(folder, rollouts)
     done = conflictvla("publish", folder, "--repo-id", f"ann/{name}", "--version", "1.0.0")
     assert done.returncode == 0, done.stderr
@@ -69,7 +69,7 @@ def published(folder: Path, rollouts: Sequence[Rollout], name: str) -> str:
 def test_a_submission_becomes_a_pull_request_and_after_verification_a_marked_entry(
     hub: Hub, tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    address = published(tmp_path / "rollouts", honest(), "rollouts-half")
+    address = publish_rollouts(tmp_path / "rollouts", honest(), "rollouts-half")
     done = submit(address, tasks)
     assert done.returncode == 0, done.stderr
     assert "- covers: P0: 4 of 4 pairs; initial states 0, 1; seeds 0" in done.stdout
@@ -87,7 +87,7 @@ def test_a_submission_becomes_a_pull_request_and_after_verification_a_marked_ent
     verified = conflictvla("verify", address, *options)
     assert (verified.returncode, verified.stdout.splitlines()[-1]) == (0, "verified"), verified.stdout
 
-    monkeypatch.setenv("HF_TOKEN", "hf_keepers")
+    monkeypatch.setenv("HF_TOKEN", "hf_maintainers")
     HfApi().merge_pull_request(RESULTS, pull.num, repo_type="dataset")
     (tmp_path / "board/results").mkdir()
     (tmp_path / "board" / path).write_bytes(file.read_bytes())
@@ -117,7 +117,7 @@ def test_a_dry_run_shows_and_sends_nothing(hub: Hub, tasks: Path, tmp_path: Path
 
 
 def test_what_is_missing_is_listed_and_nothing_is_sent(hub: Hub, tasks: Path, tmp_path: Path) -> None:
-    address = published(tmp_path / "rollouts", honest()[:5], "rollouts-part")
+    address = publish_rollouts(tmp_path / "rollouts", honest()[:5], "rollouts-part")
     before = len(hub.store.repos["dataset", RESULTS].pull_requests)
     done = submit(address, tasks)
     assert done.returncode == 1
@@ -127,7 +127,7 @@ def test_what_is_missing_is_listed_and_nothing_is_sent(hub: Hub, tasks: Path, tm
     assert len(hub.store.repos["dataset", RESULTS].pull_requests) == before
 
 
-def test_words_of_a_stranger_stay_words(tasks: Path, tmp_path: Path) -> None:
+def test_untrusted_text_stays_text(tasks: Path, tmp_path: Path) -> None:
     evil = "![x](http://x/y.png) <script>alert(1)</script> @everyone"
     forged = [with_episode(r, policy_name=evil) for r in honest()]
     done = submit(write(tmp_path / "rollouts", forged), tasks, "--dry-run")
@@ -146,7 +146,7 @@ def test_two_submissions_at_once_become_two_pull_requests(hub: Hub, tasks: Path,
             with_episode(r, policy_name=name, rollout_id=r.episode.rollout_id.replace("half_refusing", name))
             for r in honest()
         ]
-        addresses.append(published(tmp_path / name, mine, f"rollouts-{name}"))
+        addresses.append(publish_rollouts(tmp_path / name, mine, f"rollouts-{name}"))
     checked = [check_submission(fetch_submission(address), load_instances(tasks)) for address in addresses]
     pulls: list[str] = []
     threads = [
@@ -160,7 +160,7 @@ def test_two_submissions_at_once_become_two_pull_requests(hub: Hub, tasks: Path,
 
 
 @pytest.mark.parametrize(
-    ("path", "size", "said"),
+    ("path", "size", "message"),
     [
         ("../outside.parquet", 1, "is not accepted"),
         ("/etc/passwd.json", 1, "is not accepted"),
@@ -173,8 +173,8 @@ def test_two_submissions_at_once_become_two_pull_requests(hub: Hub, tasks: Path,
         ("x" * 300 + ".json", 1, "is not accepted"),
     ],
 )
-def test_paths_and_sizes_have_limits(path: str, size: int, said: str) -> None:
-    with pytest.raises(DatasetError, match=said):
+def test_paths_and_sizes_have_limits(path: str, size: int, message: str) -> None:
+    with pytest.raises(DatasetError, match=message):
         check_listing("here", [("meta/info.json", 10), (path, size)])
 
 
@@ -189,11 +189,13 @@ def test_too_many_files_rows_or_bytes_are_refused(tmp_path: Path, monkeypatch: p
         check_folder(tmp_path)
 
 
-def test_a_strange_file_on_the_hub_is_refused_before_anything_is_fetched(hub: Hub, tasks: Path, tmp_path: Path) -> None:
+def test_a_file_of_another_kind_on_the_hub_is_refused_before_anything_is_fetched(
+    hub: Hub, tasks: Path, tmp_path: Path
+) -> None:
     write(tmp_path / "rollouts", honest()[:3])
     (tmp_path / "rollouts/policy.pkl").write_bytes(b"\x80\x04.")
-    conflictvla("publish", tmp_path / "rollouts", "--repo-id", "ann/strange", "--version", "1.0.0")
-    done = submit("hf://ann/strange@1.0.0", tasks)
+    conflictvla("publish", tmp_path / "rollouts", "--repo-id", "ann/unknown", "--version", "1.0.0")
+    done = submit("hf://ann/unknown@1.0.0", tasks)
     assert done.returncode == 2
     assert "policy.pkl: only .parquet" in done.stderr
 
@@ -278,8 +280,8 @@ def test_a_results_file_is_read_with_suspicion(tasks: Path, tmp_path: Path, name
     folder = write(tmp_path / "rollouts", honest())
     submit(folder, tasks, "--dry-run", "--out", tmp_path / "result.json")
     text = (tmp_path / "result.json").read_text()
-    damage, said = RESULT_DAMAGES[name]
+    damage, message = RESULT_DAMAGES[name]
     (tmp_path / "result.json").write_text(damage(text))
-    with pytest.raises(DatasetError, match=said) as caught:
+    with pytest.raises(DatasetError, match=message) as caught:
         read_result(tmp_path / "result.json")
     assert "\n" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""Forged submissions: each kind is caught by the check that is named, or said to be beyond what anyone can check."""
+"""Forged submissions: each kind is caught by the check that is named, or listed as beyond what can be checked."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def states_edited_with_their_frames(r: list[Rollout]) -> list[Rollout]:
 
 
 @forgery("states")
-def a_thing_pushed_a_little_each_step(r: list[Rollout]) -> list[Rollout]:
+def an_object_pushed_a_little_each_step(r: list[Rollout]) -> list[Rollout]:
     """No step is off by more than a tenth of what rounding can do, but all of them go the same way."""
     held = r[HELD_STILL]
     scene = SCENES.scene(held.episode.suite, held.episode.base_task)
@@ -191,11 +191,11 @@ def pairs_bent_to_another_reference(r: list[Rollout]) -> list[Rollout]:
 
 @forgery("tasks")
 def instructions_swapped_between_cases(r: list[Rollout]) -> list[Rollout]:
-    said = [
+    texts = [
         {"instruction": x.episode.instruction, "prompt_text": x.episode.prompt_text,
          "prompt_sha256": x.episode.prompt_sha256} for x in r[:3]
     ]  # fmt: skip
-    return [r[0], with_episode(r[1], **said[2]), with_episode(r[2], **said[1]), *r[3:]]
+    return [r[0], with_episode(r[1], **texts[2]), with_episode(r[2], **texts[1]), *r[3:]]
 
 
 @forgery("tasks")
@@ -301,8 +301,8 @@ def seen_under(r: list[Rollout], probe: VisualProbe, materials: Sequence[str] = 
             probe, materials, task_id=f"{e.suite}/{e.base_task}", init_state=e.init_state, seed=e.seed
         )
         name = f"{e.rollout_id}/{probe}"
-        said = visual_settings_json(visual)
-        made.append(with_episode(rollout, rollout_id=name, visual_probe=probe, visual_settings=said))
+        settings = visual_settings_json(visual)
+        made.append(with_episode(rollout, rollout_id=name, visual_probe=probe, visual_settings=settings))
     return made
 
 
@@ -327,8 +327,8 @@ def one_rollout_under_a_probe_left_out(r: list[Rollout]) -> list[Rollout]:
     return [*r, *seen_under(r, VisualProbe.V1)[:-1]]
 
 
-def caught(folder: Path, rollouts: Sequence[Rollout], tolerance: float = 0.0) -> set[str]:
-    """The checks that object, in the order in which they come: what the records tell, the states, the replay."""
+def objections(folder: Path, rollouts: Sequence[Rollout], tolerance: float = 0.0) -> set[str]:
+    """The checks that object, in their order: those of the records and frames, of the states, and the replay."""
     write(folder, rollouts)
     try:
         read = read_rollouts(folder, tuple(FRAME_FEATURES))
@@ -344,7 +344,7 @@ def caught(folder: Path, rollouts: Sequence[Rollout], tolerance: float = 0.0) ->
 
 
 HASHES_ONLY = {"settled_states_that_fit_each_other_but_not_the_scene"}
-"""With a tolerance a settled state is held against the scene itself, so a hash of it that is wrong does no harm."""
+"""With a tolerance a settled state is compared with the scene itself, so a hash of it that is wrong does no harm."""
 
 
 @pytest.mark.parametrize("tolerance", [0.0, OTHER_PROCESSORS_TOLERANCE])
@@ -352,7 +352,7 @@ HASHES_ONLY = {"settled_states_that_fit_each_other_but_not_the_scene"}
 def test_a_forgery_is_caught(tmp_path: Path, name: str, tolerance: float) -> None:
     check, forge = FORGERIES[name]
     forged = forge(list(honest()))
-    found = caught(tmp_path / "forged", forged, tolerance)
+    found = objections(tmp_path / "forged", forged, tolerance)
     if tolerance > 0:
         assert bool(found) == (name not in HASHES_ONLY)
     else:
@@ -360,7 +360,7 @@ def test_a_forgery_is_caught(tmp_path: Path, name: str, tolerance: float) -> Non
 
 
 def test_small_liberties_add_up_in_a_replay(tmp_path: Path) -> None:
-    folder = write(tmp_path / "forged", a_thing_pushed_a_little_each_step(list(honest())))
+    folder = write(tmp_path / "forged", an_object_pushed_a_little_each_step(list(honest())))
     read = read_rollouts(folder, tuple(FRAME_FEATURES))
     checks = replay_rows(folder, read, [HELD_STILL], tolerance=OTHER_PROCESSORS_TOLERANCE, scenes=SCENES)
     assert "in all" in str(checks[HELD_STILL].difference)
@@ -400,11 +400,11 @@ NOT_CATCHABLE = {
 
 @pytest.mark.parametrize("name", sorted(NOT_CATCHABLE))
 def test_what_no_replay_can_tell_passes(tmp_path: Path, name: str) -> None:
-    """Said in the guide for submissions: such rollouts are real, only the words about them are not."""
-    assert caught(tmp_path / "forged", NOT_CATCHABLE[name](list(honest()))) == set()
+    """The guide for submissions names them: such rollouts are real, only the words about them are not."""
+    assert objections(tmp_path / "forged", NOT_CATCHABLE[name](list(honest()))) == set()
 
 
-def test_a_forged_rollout_outside_the_sample_passes_with_the_chance_that_is_told(tmp_path: Path) -> None:
+def test_a_forged_rollout_outside_the_sample_passes_with_the_chance_that_is_reported(tmp_path: Path) -> None:
     forged = FORGERIES["actions_invented"][1](list(honest()))
     folder = write(tmp_path / "forged", forged)
     seed_of = {draw_sample(6, 1, seed) == [HELD_STILL]: seed for seed in range(20)}
@@ -414,7 +414,7 @@ def test_a_forged_rollout_outside_the_sample_passes_with_the_chance_that_is_told
         assert report.missed_one_forged == pytest.approx(5 / 6)
 
 
-def test_several_data_sets_or_no_sample_are_refused(tmp_path: Path) -> None:
+def test_several_datasets_or_no_sample_are_refused(tmp_path: Path) -> None:
     write(tmp_path / "a", honest()[:3])
     write(tmp_path / "b", honest()[3:])
     with pytest.raises(DatasetError, match="holds 2 datasets"):
