@@ -24,6 +24,9 @@ CROWDED = {
 """Folders that may hold more Python files, and why."""
 WRITTEN_BY_HAND = {"", ".py", ".pyi", ".md", ".toml", ".yaml", ".yml", ".j2", ".html", ".css", ".js", ".sh"}
 CATCH_ALL_NAMES = {"utils", "util", "helpers", "helper", "common", "core", "misc"}
+REPLACED_WORDS = re.compile(
+    r"\b(strangers?|keepers?|likewise|held against|to be had|whose it is|(is|are|was|were) told)\b", re.IGNORECASE
+)
 MACHINE_PATH = re.compile(r"(?<![\w.~-])/(home|root|tmp|work)/\w")
 CLASS = re.compile(r"^class (\w+)", re.MULTILINE)
 NOT_IN_THE_PACKAGE = {"tests", "docs", ".ci"}
@@ -168,6 +171,18 @@ def test_no_folder_or_file_has_a_catch_all_name() -> None:
     named = [str(path) for path in _tracked() if CATCH_ALL_NAMES & {part.split(".")[0] for part in path.parts}]
 
     assert named == []
+
+
+def test_no_text_uses_a_word_that_the_glossary_replaces() -> None:
+    prose = {".py", ".md", ".j2", ".html", ".js"}
+    allowed = {Path("CONTRIBUTING.md"), Path("tests/test_floors.py")}
+    found = []
+    for path in _tracked():
+        if path.suffix in prose and path not in allowed:
+            lines = enumerate((REPOSITORY / path).read_text(encoding="utf-8").splitlines(), start=1)
+            found += [f"{path}:{number}: {line.strip()}" for number, line in lines if REPLACED_WORDS.search(line)]
+
+    assert found == []
 
 
 def test_no_text_names_a_path_of_one_machine() -> None:
