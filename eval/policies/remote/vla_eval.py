@@ -30,9 +30,6 @@ from .clients import REMOTE_SETTINGS, action_chunk, open_link, server_info
 from .link import Link, LostConnectionError
 from .wire import VLA_EVAL_PROTOCOL, Message, pack_vla_eval, unpack_vla_eval
 
-SERVER_WISHES = ("send_wrist_image", "send_state", "quat_no_antipodal")
-"""What a server may ask of observations and gets; its other wishes concern how vla-eval itself sets up episodes."""
-
 
 class VlaEvalPolicy:
     """A model server of vla-eval; it is connected to at once, so that one that is missing is found before a run.
