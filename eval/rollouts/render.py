@@ -7,15 +7,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from ...builders.rollouts.episode_record import EpisodeRecord
 from ...builders.rollouts.sim_states import read_sim_states
 from ...toolkit.arrays import FloatArray, Image
 from ...toolkit.atomic_files import atomic_file
 from ...toolkit.errors import InvalidInputError, MissingExtraError, NotFoundError, choices
-from ...toolkit.probes.visual_settings import VisualSettings, read_visual_settings
+from ...toolkit.probes.visual_settings import read_visual_settings
 from ...toolkit.records import CONTROL_HZ
 from ...toolkit.simulation.pictures.rendering import CAMERAS, Camera
 from ...toolkit.simulation.scene_pool import ScenePool
@@ -54,35 +51,14 @@ def render_rollouts(
         raise NotFoundError(f"no camera '{camera}': {choices(camera, list(CAMERAS))}")
     written = []
     for episode, states, view in _episodes(dataset, rollout_ids, size):
-        file, visual = video_path(out, episode.rollout_id, camera), _visual(episode)
+        file = video_path(out, episode.rollout_id, camera)
+        visual = read_visual_settings(episode.visual_settings, episode.rollout_id)
         frames = (view.image_of(state, camera, visual, step) for step, state in enumerate(states))
         _write_video(file, frames, size)
         written.append(file)
         if progress:
             progress(episode.rollout_id)
     return tuple(written)
-
-
-def render_frames(
-    dataset: Path, rollout_id: str, *, camera: str = "agentview", size: int = 256, steps: Sequence[int] | None = None
-) -> npt.NDArray[np.uint8]:
-    """Pictures of a recorded rollout, as a policy saw them or would have, shape (frames, size, size, 3).
-
-    Args:
-        dataset: The rollout dataset.
-        rollout_id: Which rollout.
-        camera: ``agentview`` or ``robot0_eye_in_hand``.
-        size: Width and height in pixels.
-        steps: Which of the H + 1 recorded states; all by default.
-    """
-    ((episode, states, view),) = _episodes(dataset, [rollout_id], size)
-    visual = _visual(episode)
-    chosen = range(len(states)) if steps is None else steps
-    return np.stack([view.image_of(states[step], camera, visual, step) for step in chosen])
-
-
-def _visual(episode: EpisodeRecord) -> VisualSettings | None:
-    return read_visual_settings(episode.visual_settings, episode.rollout_id)
 
 
 def _episodes(

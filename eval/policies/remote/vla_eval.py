@@ -48,6 +48,7 @@ class VlaEvalPolicy:
         self._seq = 0
         self._link: Link = open_link(spec)
         greeting = self._exchange_greetings()
+        # Of its wishes those about observations are met; the others concern how vla-eval itself sets up episodes.
         self._wishes: dict[str, Any] = greeting.get("observation_params") or {}
         if self._wishes.get("absolute_action"):
             raise PolicyError(f"{self._link.url}: the server gives absolute poses; only LIBERO's deltas are executed")

@@ -18,7 +18,6 @@ from conflictvla.eval.recordings.reading import read_rollouts
 from conflictvla.eval.recordings.rollout_set import RolloutSet
 from conflictvla.eval.rollouts.executors.in_process import InProcess
 from conflictvla.eval.rollouts.executors.processes import Processes
-from conflictvla.eval.rollouts.render import render_frames
 from conflictvla.eval.rollouts.replay import replay_rollouts
 from conflictvla.eval.rollouts.run import Run, RunProgress, run_policy, with_references
 from conflictvla.eval.scores.scores import score_rollouts
@@ -29,6 +28,7 @@ from conflictvla.toolkit.simulation.pictures.rendering import camera_of
 from conflictvla.toolkit.simulation.scene import Scene
 from conflictvla.toolkit.simulation.scene_pool import ScenePool
 
+from ..rendered_frames import render_frames
 from .colour_follower import CAMERAS, CHUNK, SIZE, ColourFollower
 
 HERE = Path(__file__).parent

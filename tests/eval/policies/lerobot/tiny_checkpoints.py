@@ -14,7 +14,8 @@ from lerobot.configs import FeatureType, PolicyFeature
 from lerobot.policies import ACTConfig, DiffusionConfig, MultiTaskDiTConfig, get_policy_class, make_pre_post_processors
 
 from conflictvla.eval.policies.conventions import turned
-from conflictvla.eval.rollouts.render import render_frames
+
+from ...rendered_frames import render_frames
 
 SIZE = 32
 HORIZON = 8

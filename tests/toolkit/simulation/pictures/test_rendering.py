@@ -17,7 +17,7 @@ import pytest
 from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.policies.interface import Episode, Observation, PolicyInfo
 from conflictvla.eval.rollouts.executors.in_process import InProcess
-from conflictvla.eval.rollouts.render import render_frames, render_rollouts
+from conflictvla.eval.rollouts.render import render_rollouts
 from conflictvla.eval.rollouts.run import run_policy
 from conflictvla.toolkit.arrays import FloatArray
 from conflictvla.toolkit.errors import InvalidInputError, NotFoundError
@@ -26,6 +26,8 @@ from conflictvla.toolkit.records import Arm
 from conflictvla.toolkit.simulation.pictures.rendering import CAMERAS, Camera, camera_of
 from conflictvla.toolkit.simulation.scene import Scene
 from conflictvla.toolkit.simulation.scene_pool import ScenePool
+
+from ....eval.rendered_frames import render_frames
 
 SIZE = 64
 CHUNK = 5
