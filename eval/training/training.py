@@ -84,27 +84,34 @@ def train(
         network = Network(shape)
         frames = _frames(demonstrations, shape.chunk)
         _set_scale(network, frames.vectors)
-        bank = _Bank(Words(shape.vocabulary), prompts, config)
-        optimizer = torch.optim.AdamW(network.parameters(), config.learning_rate, weight_decay=config.weight_decay)
-        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, config.learning_rate, config.steps, pct_start=0.05)
-        order = torch.empty(0, dtype=torch.long)
-        for step in range(config.steps):
-            if len(order) < config.batch:
-                order = torch.randperm(len(frames.vectors))
-            rows, order = order[: config.batch], order[config.batch :]
-            row = bank.rows(frames.tasks[rows]) if language else torch.zeros(len(rows), dtype=torch.long)
-            predicted = network(frames.vectors[rows], network.prompt(bank.draw())[row])
-            off = (predicted - frames.chunks[rows]).abs().mean(dim=2)
-            loss = (off * frames.weights[rows]).sum() / frames.weights[rows].sum()
-            optimizer.zero_grad()
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
-            optimizer.step()
-            schedule.step()
-            if (step + 1) % 100 == 0:
-                progress(float(loss.detach()))
+        _fit(network, frames, _Bank(Words(shape.vocabulary), prompts, config), config, progress)
     network.eval()
     return network
+
+
+def _fit(
+    network: Network, frames: _Frames, bank: _Bank, config: TrainingConfig, progress: Callable[[float], None]
+) -> None:
+    """Take the gradient steps."""
+    optimizer = torch.optim.AdamW(network.parameters(), config.learning_rate, weight_decay=config.weight_decay)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, config.learning_rate, config.steps, pct_start=0.05)
+    order = torch.empty(0, dtype=torch.long)
+    for step in range(config.steps):
+        if len(order) < config.batch:
+            order = torch.randperm(len(frames.vectors))
+        rows, order = order[: config.batch], order[config.batch :]
+        language = network.config.language
+        prompts = bank.rows(frames.tasks[rows]) if language else torch.zeros(len(rows), dtype=torch.long)
+        predicted = network(frames.vectors[rows], network.prompt(bank.draw())[prompts])
+        off = (predicted - frames.chunks[rows]).abs().mean(dim=2)
+        loss = (off * frames.weights[rows]).sum() / frames.weights[rows].sum()
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
+        if (step + 1) % 100 == 0:
+            progress(float(loss.detach()))
 
 
 @contextmanager

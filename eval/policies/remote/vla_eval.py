@@ -114,7 +114,7 @@ class VlaEvalPolicy:
             answer = self._receive()
             if answer.type == "error":
                 self._link.close()  # nobody knows what state the server is in
-                raise PolicyError(f"{self._link.url}: the server raised {_one_line(answer.payload)}")
+                raise PolicyError(f"{self._link.url}: the server raised {_error_line(answer.payload)}")
             if answer.type == "action" and answer.seq == seq:
                 return answer.payload
 
@@ -172,6 +172,6 @@ def _controller_state(observation: Observation, episode: Episode) -> Float32Arra
     return state.astype(np.float32)
 
 
-def _one_line(payload: dict[str, Any]) -> str:
+def _error_line(payload: dict[str, Any]) -> str:
     lines = str(payload.get("error", payload)).strip().splitlines() or ["nothing more"]
     return lines[-1].strip() if lines[0].startswith("Traceback") else lines[0].strip()
