@@ -242,6 +242,13 @@ def write_dataset(
     return folder
 
 
+def write_two_policies(root: Path) -> Path:
+    """The output folder of a run of two policies: one that reaches nine tenths of the way, and one that stops."""
+    write_dataset(root / "rollouts/persist", small_evaluation("persist", reach=0.9))
+    write_dataset(root / "rollouts/stop", small_evaluation("stop", reach=0.0))
+    return root
+
+
 def write_info(folder: Path, *, episodes: int, frames: int) -> None:
     features: dict[str, Any] = {
         name: {"dtype": "float32", "shape": [width], "names": list(names)}

@@ -30,7 +30,14 @@ from conflictvla.toolkit.errors import DatasetError, NotFoundError
 from conflictvla.toolkit.records import Arm, Prompt
 
 from ..in_process import conflictvla
-from ..synthetic_rollouts import make_record, reaching_rollout, sha256, small_evaluation, write_dataset
+from ..synthetic_rollouts import (
+    make_record,
+    reaching_rollout,
+    sha256,
+    small_evaluation,
+    write_dataset,
+    write_two_policies,
+)
 
 ATTACK = """<script>alert("x")</script>'"><img src=x onerror=alert(1)>&amp;{{ 7 * 7 }}</script><!--"""
 
@@ -53,10 +60,7 @@ class Elements(HTMLParser):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("run")
-    write_dataset(root / "rollouts/persist", small_evaluation("persist", reach=0.9))
-    write_dataset(root / "rollouts/stop", small_evaluation("stop", reach=0.0))
-    return root
+    return write_two_policies(tmp_path_factory.mktemp("run"))
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from conflictvla.eval.scores.text_tables import text_table
 from conflictvla.toolkit.errors import DatasetError, NotFoundError
 from conflictvla.toolkit.records import Arm, Family, Prompt
 
-from ..synthetic_rollouts import make_record, reaching_rollout, small_evaluation, write_dataset
+from ..synthetic_rollouts import make_record, reaching_rollout, small_evaluation, write_dataset, write_two_policies
 
 GROUP_COLUMN = {
     "overall": [],
@@ -37,10 +37,7 @@ GROUP_COLUMN = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("run")
-    write_dataset(root / "rollouts/persist", small_evaluation("persist", reach=0.9))
-    write_dataset(root / "rollouts/stop", small_evaluation("stop", reach=0.0))
-    return root
+    return write_two_policies(tmp_path_factory.mktemp("run"))
 
 
 @pytest.fixture(scope="module")
