@@ -1,4 +1,4 @@
-"""A folder that appears at its place complete or not at all."""
+"""A folder that is written atomically: it appears at its place when it is complete."""
 
 from __future__ import annotations
 

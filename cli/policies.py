@@ -57,7 +57,7 @@ def serve_policy(
 
     The client must run this package's scenes: the server runs the same scene beside it, in step.
     """
-    from ..eval.policies.serving.twin import serve_agent
+    from ..eval.policies.serving.served_agent import serve_agent
 
     server = serve_agent(policy, protocol, host=host, port=port)
     print_line(f"{policy} is served at {protocol}://{host}:{server.port}; Ctrl-C ends it")

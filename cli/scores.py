@@ -127,7 +127,7 @@ def cost(
     as_json: JsonOption = False,
 ) -> None:
     """Work out what recorded rollouts cost, afterwards, from their simulator states."""
-    from ..eval.rollouts.recosting import analyse_costs, cost_summary, read_cost_spec, write_costs
+    from ..eval.rollouts.recorded_costs import analyse_costs, cost_summary, read_cost_spec, write_costs
 
     if spec is not None and force_limit is not None:
         raise InvalidInputError("--force-limit belongs to the default costs; write (CheckForce ...) in --spec's file")

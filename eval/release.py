@@ -181,7 +181,7 @@ def verify_rollouts(
 def render_pairs(
     out: Path, plan: ReleasePlan, count: int, progress: Callable[[str], None] | None = None
 ) -> tuple[Path, ...]:
-    """Render pairs of each agent, spread over the cases, into its dataset, but for videos that are there already.
+    """Render pairs of each agent, spread over the cases, into its dataset, except videos that are there already.
 
     Args:
         out: From ``build_rollouts``, with the simulator's states.

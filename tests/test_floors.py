@@ -19,7 +19,7 @@ CROWDED = {
     "builders": "a floor's own root",
     "eval": "a floor's own root",
     "eval/analyses/tables": "one module for each table",
-    "tests": "one module for each thing that concerns the whole repository",
+    "tests": "one module for each concern of the whole repository",
 }
 """Folders that may hold more Python files, and why."""
 WRITTEN_BY_HAND = {"", ".py", ".pyi", ".md", ".toml", ".yaml", ".yml", ".j2", ".html", ".css", ".js", ".sh"}
@@ -70,7 +70,7 @@ def test_the_package_keeps_its_contracts() -> None:
         ("builders/hub_release.py", "from ..cli import console", "builders is not allowed to import conflictvla.cli"),
         (
             "eval/scoring/pairs.py",
-            "from ..report import svg",
+            "from ..report.figures import svg",
             "eval.scoring is not allowed to import conflictvla.eval.report",
         ),
         (
@@ -202,7 +202,7 @@ def test_no_text_names_a_path_of_one_machine() -> None:
     ("text", "is_found"),
     [("cp x /home" + "/ann/x", True), ("'/tmp" + "/run'", True), ("https://a.org/work/b", False), ("~/tmp/b", False)],
 )
-def test_machine_path_is_told_from_a_web_address(text: str, *, is_found: bool) -> None:
+def test_machine_path_is_no_web_address(text: str, *, is_found: bool) -> None:
     assert bool(MACHINE_PATH.search(text)) is is_found
 
 

@@ -1,7 +1,7 @@
 """Scene facts: what is in a scene, what it can do, and where everything is in each initial state.
 
-Facts are measured in the simulator (``observing.scene_facts``), never read off names. They are plain arrays, so that a
-checker needs no simulator.
+Facts are measured in the simulator (``simulation.observing.scene_facts``), never read off names. They are plain arrays,
+so that a checker needs no simulator.
 """
 
 from __future__ import annotations

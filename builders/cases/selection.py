@@ -1,9 +1,9 @@
 """Which candidates become cases: a deterministic, stratified choice in which no idea dominates.
 
-A *cell* is a base task, a family and a level. Cases are drawn one by one: first until every cell that can has two, then
-for the base tasks that have fewest, until there are as many as wanted. Within a cell it takes the candidate whose
-operators, and then whose factors, have been used least so far in the family. Chance enters only through a seed made of
-the cell's name. Two cases of a base task always differ in at least one factor.
+A *cell* is a base task, a family and a level. Cases are drawn one by one: first until every cell with enough candidates
+has two, then for the base tasks that have fewest, until there are as many as wanted. Within a cell it takes the
+candidate whose operators, and then whose factors, have been used least so far in the family. Chance enters only through
+a seed made of the cell's name. Two cases of a base task always differ in at least one factor.
 """
 
 from __future__ import annotations
@@ -112,15 +112,15 @@ def _rank(cell: Cell, draw: _Draw) -> tuple[int, ...]:
     own = len(draw.picked.get(cell, ()))
     first = min(own, CASES_FIRST)
     of_task = draw.of_task[task] if first == CASES_FIRST else 0
-    return first, of_task, own, draw.of_kind[family, level], task, *_place(family, level)
+    return first, of_task, own, draw.of_kind[family, level], task, *_cell_order(family, level)
 
 
-def _place(family: Family, level: Level) -> tuple[int, int]:
+def _cell_order(family: Family, level: Level) -> tuple[int, int]:
     return list(Level).index(level), list(Family).index(family)
 
 
 def _cases(tasks: Sequence[TaskCandidates], picked: dict[Cell, list[Candidate]]) -> Iterator[Case]:
-    for cell in sorted(picked, key=lambda cell: (cell[0], *_place(cell[1], cell[2]))):
+    for cell in sorted(picked, key=lambda cell: (cell[0], *_cell_order(cell[1], cell[2]))):
         for number, candidate in enumerate(picked[cell]):
             yield _case(tasks[cell[0]], candidate, number)
 

@@ -34,7 +34,7 @@ SECTION = re.compile(rf"\n## Language probes\n.*?(?={BEFORE}\n)", re.DOTALL)
 
 
 def write_probes(probes: Sequence[ProbeInstance], release: Path | None, out: Path) -> None:
-    """Write a release with its probes to a new folder, complete or not at all.
+    """Write a release with its probes to a new folder, atomically.
 
     Args:
         probes: The instances under probes.

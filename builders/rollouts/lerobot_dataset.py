@@ -33,7 +33,7 @@ WRITING = "writing rollouts as a LeRobot dataset"
 def write_lerobot_dataset(
     shards: Sequence[Path], out: Path, *, repo_id: str, progress: Callable[[], None] | None = None
 ) -> tuple[EpisodeRecord, ...]:
-    """Write finished rollouts as one dataset, complete or not at all.
+    """Write finished rollouts as one dataset, atomically.
 
     Args:
         shards: Rollout shards, in the order in which the episodes are to be numbered.

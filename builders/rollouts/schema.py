@@ -69,6 +69,11 @@ SIM_STATES = "sim_states"
 ``episode_index``, ``frame_index`` (H + 1 rows an episode) and ``state``. LeRobot's reader passes it by."""
 
 
+def file_stem(rollout_id: str) -> str:
+    """A rollout's id as the beginning of a file name: slashes cannot stand in one."""
+    return rollout_id.replace("/", "+")
+
+
 def rollout_name(
     policy_name: str, instance_id: str, init_state: int, seed: int, visual_probe: str = VisualProbe.V0
 ) -> str:

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from ...toolkit.atomic_files import atomic_file
 from ...toolkit.errors import DatasetError
 from .episode_record import EpisodeRecord
-from .schema import FRAME_FEATURES, Rollout
+from .schema import FRAME_FEATURES, Rollout, file_stem
 
 EPISODE_KEY = b"conflictvla.episode"
 FINAL_STATE_KEY = b"conflictvla.final_sim_state"
@@ -25,7 +25,7 @@ STATE = "sim_state"
 
 def shard_path(folder: Path, rollout_id: str) -> Path:
     """Where a rollout's shard belongs; the id's slashes become part of the file name."""
-    return folder / (rollout_id.replace("/", "+") + ".parquet")
+    return folder / f"{file_stem(rollout_id)}.parquet"
 
 
 def write_shard(rollout: Rollout, folder: Path) -> Path:

@@ -18,7 +18,7 @@ from .columns import SPLIT, InstanceRow, features_of, plain_row
 
 
 def write_tasks(cases: Sequence[Case], out: Path) -> None:
-    """Write a task release to a new folder, complete or not at all.
+    """Write a task release to a new folder, atomically.
 
     Raises:
         InvalidInputError: The folder exists and is not empty, or cannot be written.

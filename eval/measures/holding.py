@@ -1,7 +1,7 @@
 """Does the robot carry something that is none of the task's targets? Supplementary.
 
-Told from the fingers and the targets alone, so also for recordings without objects and contacts, for which
-``wrong_objects`` has more to say: the closed fingers hold something, it is moved, and no target moves along.
+Computed from the fingers and the targets alone, so also for recordings without objects and contacts, for which
+``wrong_objects`` gives more detail: the closed fingers hold something, it is moved, and no target moves along.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def carries_other(
     """Whether a rollout has a hold of at least 10 steps that carries by 5 cm while no target moves by more than 2 cm.
 
     A hold is a run of steps with a closing command, fingers at least 4 mm apart and their gap changing by at most
-    1 mm a step. Things thinner than 4 mm pass for nothing.
+    1 mm a step. Objects thinner than 4 mm count as nothing.
 
     Args:
         action: Executed actions, the seventh positive to close, shape (F, 7).

@@ -58,7 +58,7 @@ def other_approach(
     return np.where(other[conflict].any(axis=1), furthest, np.nan)
 
 
-def touched(gripper_contact: Float32Array, offsets: IntArray, final_gripper_contact: FloatArray) -> BoolArray:
+def touch_flags(gripper_contact: Float32Array, offsets: IntArray, final_gripper_contact: FloatArray) -> BoolArray:
     """Whether the gripper touches each entity at some step, the state after the last action included.
 
     Args:
@@ -73,7 +73,7 @@ def touched(gripper_contact: Float32Array, offsets: IntArray, final_gripper_cont
     return np.asarray(np.maximum(before, final_gripper_contact) > 0)
 
 
-def grasped(gripper_contact: Float32Array, offsets: IntArray) -> BoolArray:
+def grasp_flags(gripper_contact: Float32Array, offsets: IntArray) -> BoolArray:
     """Whether both fingers touch each entity for at least 10 steps in a row (half a second).
 
     Args:

@@ -1,1 +1,1 @@
-"""Policies: the interface, the calibrated scripted agents, and the ways to name one."""
+"""Policies: the interface, and a folder for each kind: scripted, learned, from LeRobot, remote, and served by us."""

@@ -1,4 +1,4 @@
-"""Asking a policy: whatever it does other than give a chunk of actions becomes one line of ``PolicyError``."""
+"""Asking a policy for a chunk of actions; anything else that it does becomes one line of ``PolicyError``."""
 
 from __future__ import annotations
 

@@ -34,10 +34,10 @@ def load_policy(spec: str) -> Policy:
     if is_adapted(spec):
         return load_adapter(spec)
     if ":" in spec:
-        return _own(spec)
+        return _load_class(spec)
     offered = importlib.metadata.entry_points(group=ENTRY_POINTS, name=spec)
     if offered:
-        return _own(next(iter(offered)).value)
+        return _load_class(next(iter(offered)).value)
     from .scripted import agents as scripted
 
     if spec not in scripted.AGENTS:
@@ -48,7 +48,7 @@ def load_policy(spec: str) -> Policy:
     return scripted.AGENTS[spec]()
 
 
-def _own(spec: str) -> Policy:
+def _load_class(spec: str) -> Policy:
     module, _, name = spec.partition(":")
     here = str(Path.cwd())
     if here not in sys.path:  # python -m looks there, an installed command does not

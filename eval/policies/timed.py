@@ -15,7 +15,7 @@ from .interface import Episode, Observation, Policy, PolicyInfo
 class TimedPolicy:
     """Asks a policy on a thread of its own and waits no longer than a limit.
 
-    A policy that has hung once is not asked again: whatever it is waiting for, it still holds.
+    A policy that has hung once is not asked again, since its thread is still blocked.
 
     Args:
         policy: The policy.

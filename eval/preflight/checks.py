@@ -1,4 +1,4 @@
-"""Ten checks of a policy before GPU hours are spent on it: does it get and give what LIBERO means?
+"""Ten checks of a policy before GPU hours are spent on it: are its inputs and actions in LIBERO's conventions?
 
 What a wrong convention costs cannot be seen in the code that holds it, so the checks look at behaviour: they ask the
 policy in one real scene under observations changed on purpose, and let it act for a few seconds.
@@ -24,7 +24,7 @@ from .action_checks import (
 )
 from .input_checks import check_long_prompt, check_picture_turn, check_pictures, check_prompt, check_state_layout
 from .measurements import Judgement, Measurements, Verdict
-from .trial import Bench
+from .policy_trial import PolicyTrial
 
 DEFAULT_TASK = "libero_goal/put_the_bowl_on_the_plate"
 DRIVE_STEPS = 60
@@ -96,7 +96,7 @@ def check_policy(
         raise InvalidInputError(f"{steps} steps: at least 1 is needed")
     instance = _reference(task)
     scene = scene or Scene(base_task(instance.suite, instance.base_task))
-    bench = Bench(policy, scene, instance, init_state=init_state, seed=seed)
+    bench = PolicyTrial(policy, scene, instance, init_state=init_state, seed=seed)
     results = []
     try:
         measured = Measurements(bench, _other_prompts(instance), steps)

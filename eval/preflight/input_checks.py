@@ -14,7 +14,7 @@ from ..policies.conventions import Turn
 from ..policies.interface import Observation, Policy
 from .action_checks import LOUD
 from .measurements import Judgement, Measurements
-from .trial import Change, difference
+from .policy_trial import Change, difference
 
 NEARER_M, MOVED_M = 0.03, 0.03
 """By how much another convention must bring the gripper nearer to be called better; the least that is an approach."""

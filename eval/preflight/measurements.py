@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from ...toolkit.arrays import FloatArray
-from .trial import Bench, Change, Drive, difference
+from .policy_trial import Change, DriveResult, PolicyTrial, difference
 
 Verdict = Literal["pass", "warn", "fail"]
 
@@ -48,13 +48,13 @@ class Measurements:
         PolicyError: The policy gives no actions.
     """
 
-    def __init__(self, bench: Bench, prompts: tuple[str, ...], steps: int) -> None:
+    def __init__(self, bench: PolicyTrial, prompts: tuple[str, ...], steps: int) -> None:
         self.bench, self.prompts, self.steps = bench, prompts, steps
         self.first: FloatArray = bench.ask()
         self.noise = difference(self.first, bench.ask())
 
     @functools.cached_property
-    def drive(self) -> Drive:
+    def drive(self) -> DriveResult:
         """A trial under the conventions as they are."""
         return self.bench.drive(self.steps)
 

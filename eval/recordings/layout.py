@@ -109,12 +109,12 @@ def layout_of(folder: Path) -> Layout:
     Raises:
         DatasetError: If the metadata is unreadable, or of a version or rate that is not supported.
     """
-    return _manifest(folder) if (folder / MANIFEST).is_file() else _lerobot(folder)
+    return _manifest_layout(folder) if (folder / MANIFEST).is_file() else _lerobot_layout(folder)
 
 
-def _lerobot(folder: Path) -> Layout:
+def _lerobot_layout(folder: Path) -> Layout:
     file = folder / "meta" / "info.json"
-    info = _object(file)
+    info = _read_object(file)
     try:
         version, fps = str(info["codebase_version"]), float(info["fps"])
         episodes, frames = int(info["total_episodes"]), int(info["total_frames"])
@@ -136,9 +136,9 @@ def _lerobot(folder: Path) -> Layout:
     )
 
 
-def _manifest(folder: Path) -> Layout:
+def _manifest_layout(folder: Path) -> Layout:
     file = folder / MANIFEST
-    content = _object(file)
+    content = _read_object(file)
     known = {"manifest_version", "control_hz", "episodes", "frames", "columns", "constants"}
     for name in sorted({"manifest_version", "control_hz", "episodes", "frames"} - set(content)):
         raise DatasetError(f"{file}: field '{name}' is missing: a manifest has {', '.join(sorted(known))}")
@@ -162,7 +162,7 @@ def _manifest(folder: Path) -> Layout:
     )
 
 
-def _object(file: Path) -> dict[str, Any]:
+def _read_object(file: Path) -> dict[str, Any]:
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:

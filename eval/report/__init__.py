@@ -1,4 +1,4 @@
-"""One self-contained HTML page about the scores of recorded rollouts, and its first picture as a file of its own."""
+"""The report on scores: one self-contained HTML page, and its figures and tables as files."""
 
 from .export import write_figures, write_tables
 from .figures.picture import write_picture

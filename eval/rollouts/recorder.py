@@ -63,7 +63,7 @@ class Recorder:
                 )
         self._scene, self._data = scene, scene.data
         bodies: dict[str, int] = scene.libero.obj_body_id
-        # Where a body is stands among all bodies' places; handles and knobs are parts, and have to be asked for.
+        # Positions of bodies are in one array; those of handles and knobs, which are parts of bodies, are computed.
         self._target_bodies = {slot: bodies[name] for slot, name in enumerate(targets) if name in bodies}
         self._target_parts = {slot: name for slot, name in enumerate(targets) if name not in bodies}
         self._xpos, self._xquat = scene.data.xpos, scene.data.xquat

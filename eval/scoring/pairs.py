@@ -1,7 +1,7 @@
 """Pairs: each conflict rollout with the reference rollout it may be compared with, or the field that forbids it.
 
 LIBERO's own resets leak state from one episode into the next, and versions move success rates by several points, so a
-pair is checked and never assumed (see the protocol, "What makes a pair a pair").
+pair is checked and never assumed (see docs/pages/concepts.md).
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ NOT_COMPARED = ("seed",)
 
 
 def pair_repeats(rollouts: RolloutSet) -> Pairing:
-    """Pair reference rollouts that agree in every field on which a pair must agree, but for the seed.
+    """Pair reference rollouts that agree in every field on which a pair must agree, except the seed.
 
     Of the rollouts of one group, ordered by seed, each is paired with the next: k repeats give k - 1 pairs, and a
     rollout is in two of them at most. The lower seed stands in the place of the reference rollout, the higher one in

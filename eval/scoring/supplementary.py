@@ -117,8 +117,8 @@ def _wrong_object_columns(rollouts: RolloutSet, pairing: Pairing) -> dict[str, A
             reference,
             conflict,
         )
-        touched = wrong_objects.touched(contact, offsets, final_contact) & entities.other
-        grasped = wrong_objects.grasped(contact, offsets) & entities.movable_other
+        touched = wrong_objects.touch_flags(contact, offsets, final_contact) & entities.other
+        grasped = wrong_objects.grasp_flags(contact, offsets) & entities.movable_other
         touches = np.where(recorded, touched.any(axis=1), np.nan)
         grasps = np.where(recorded, grasped.any(axis=1), np.nan)
         names = entities.names_of(touched, grasped)

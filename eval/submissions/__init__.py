@@ -1,1 +1,1 @@
-"""Results for the leaderboard: made, checked, verified, published."""
+"""Results for the leaderboard: untrusted files read safely, checked, verified, published."""

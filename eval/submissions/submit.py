@@ -23,7 +23,6 @@ from .results_file import RESULTS_FOLDER, result_json
 from .untrusted.limits import check_folder, check_listing
 from .untrusted.trial_reading import try_reading
 
-LEADERBOARD = "conflictvla/results"
 """Dataset on the Hub that the leaderboard shows."""
 
 
@@ -140,7 +139,7 @@ def review_page(submission: Submission) -> str:
     return "\n".join(lines) + "\n"
 
 
-def open_pull_request(submission: Submission, leaderboard: str = LEADERBOARD) -> str:
+def open_pull_request(submission: Submission, leaderboard: str) -> str:
     """Open a pull request that adds the results file to the leaderboard; returns its address.
 
     Raises:

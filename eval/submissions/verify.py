@@ -27,7 +27,7 @@ from .checks.state_checks import check_states
 from .results import POLICY, RESULTS_VERSION, Result, ResultRow, Verification, result_of
 
 SCORE_TOLERANCE = 1e-6
-"""Figures of a results file agree with those computed here but for rounding."""
+"""Figures of a results file agree with those computed here, except for rounding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

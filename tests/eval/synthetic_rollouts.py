@@ -1,6 +1,6 @@
 """Rollouts made up for tests, written in the layout of a LeRobot v3 dataset.
 
-The values are invented; the schema is the real one (``builders.rollouts``).
+The values are invented; the schema is the real one (``builders.rollouts.schema``).
 """
 
 from __future__ import annotations

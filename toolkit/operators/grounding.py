@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ..language.plan import MOVING, Claim, Reference, Relation, Step, Verb
 from ..records import Family
-from .edit import Operator, claiming
+from .edit import Operator, with_claim
 from .surroundings import Surroundings
 
 ROLES: dict[Relation, tuple[str, ...]] = {Relation.ON: ("surface",), Relation.IN: ("hollow",)}
@@ -19,14 +19,14 @@ def absent_object(step: Step, around: Surroundings) -> Iterator[Step]:
     switches = step.verb in (Verb.TURN_ON, Verb.TURN_OFF)
     roles = ("movable",) if step.verb in MOVING else ("appliance", "switch") if switches else ("appliance",)
     if step.object.of is None:
-        for absent in around.absent(*roles):
+        for absent in around.absent_objects(*roles):
             yield replace(step, object=absent)
 
 
 def absent_whole(step: Step, around: Surroundings) -> Iterator[Step]:
     """Act on a part of something that is not there."""
     if step.object.of is not None:
-        for absent in around.absent("appliance"):
+        for absent in around.absent_objects("appliance"):
             if absent.noun == "fridge":  # the only absent object that has drawers
                 yield replace(step, object=replace(step.object, of=absent))
 
@@ -34,24 +34,24 @@ def absent_whole(step: Step, around: Surroundings) -> Iterator[Step]:
 def absent_destination(step: Step, around: Surroundings) -> Iterator[Step]:
     """Bring it to something that is not there."""
     if step.destination is not None and step.relation is not None:
-        for absent in around.absent(*ROLES.get(step.relation, ("surface", "appliance"))):
+        for absent in around.absent_objects(*ROLES.get(step.relation, ("surface", "appliance"))):
             yield replace(step, destination=absent)
 
 
 def absent_landmark(step: Step, around: Surroundings) -> Iterator[Step]:
     """Act on the object next to something that is not there."""
     if step.verb in MOVING and step.object.count is None:
-        for absent in around.absent("movable", "hollow", "appliance"):
+        for absent in around.absent_objects("movable", "hollow", "appliance"):
             claim = Claim(relation=Relation.NEXT_TO, landmarks=(absent,))
-            yield replace(step, object=claiming(step.object.bare, claim))
+            yield replace(step, object=with_claim(step.object.bare, claim))
 
 
 def absent_landmark_destination(step: Step, around: Surroundings) -> Iterator[Step]:
     """Bring it to the one next to something that is not there."""
     if step.destination is not None and step.destination.ordinal is None:
-        for absent in around.absent("movable", "switch"):
+        for absent in around.absent_objects("movable", "switch"):
             claim = Claim(relation=Relation.NEXT_TO, landmarks=(absent,))
-            yield replace(step, destination=claiming(step.destination.bare, claim))
+            yield replace(step, destination=with_claim(step.destination.bare, claim))
 
 
 def other_colour(step: Step, around: Surroundings) -> Iterator[Step]:

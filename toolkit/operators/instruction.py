@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ..language.plan import MOVING, PLACING, Constraint, Demand, Relation, Step, Verb
 from ..records import Family
-from .edit import Operator, constrained
+from .edit import Operator, with_constraint
 from .surroundings import Surroundings
 
 
@@ -15,13 +15,13 @@ def stay(step: Step, around: Surroundings) -> Iterator[Step]:
     """Move the object, but do not move it."""
     slides = step.verb in (Verb.OPEN, Verb.CLOSE) and step.object.ordinal is not None
     if step.verb in MOVING or slides:
-        yield constrained(step, Constraint(demand=Demand.STAY, subject=step.object))
+        yield with_constraint(step, Constraint(demand=Demand.STAY, subject=step.object))
 
 
 def leave_empty(step: Step, around: Surroundings) -> Iterator[Step]:
     """Put something there, but leave the place empty."""
     if step.destination is not None and step.relation in (Relation.ON, Relation.IN):
-        yield constrained(step, Constraint(demand=Demand.EMPTY, subject=step.destination))
+        yield with_constraint(step, Constraint(demand=Demand.EMPTY, subject=step.destination))
 
 
 def two_places(step: Step, around: Surroundings) -> Iterator[Step]:
@@ -35,7 +35,7 @@ def two_places(step: Step, around: Surroundings) -> Iterator[Step]:
         return
     for place in around.surfaces():
         if place in fixed and place not in (step.destination, around.whole_of(step.destination)):
-            yield constrained(
+            yield with_constraint(
                 step,
                 Constraint(demand=Demand.ALSO_AT, subject=step.object, relation=Relation.ON, landmark=place),
             )
@@ -44,7 +44,7 @@ def two_places(step: Step, around: Surroundings) -> Iterator[Step]:
 def not_there(step: Step, around: Surroundings) -> Iterator[Step]:
     """Bring it there, but do not let it end up there."""
     if step.verb in PLACING and step.destination is not None:
-        yield constrained(
+        yield with_constraint(
             step,
             Constraint(demand=Demand.NOT_AT, subject=step.object, relation=step.relation, landmark=step.destination),
         )
@@ -57,7 +57,7 @@ def only_another(step: Step, around: Surroundings) -> Iterator[Step]:
     for other in around.movable():
         fits = step.relation is not Relation.IN or around.fits(other, step.destination)
         if fits and not around.same(other, step.object) and not around.same(other, step.destination):
-            yield constrained(
+            yield with_constraint(
                 step,
                 Constraint(demand=Demand.ONLY_AT, subject=other, relation=step.relation, landmark=step.destination),
             )
@@ -66,13 +66,13 @@ def only_another(step: Step, around: Surroundings) -> Iterator[Step]:
 def pick_up_late(step: Step, around: Surroundings) -> Iterator[Step]:
     """Put it somewhere before picking it up."""
     if step.verb in PLACING:
-        yield constrained(step, Constraint(demand=Demand.PICK_UP_AFTER, subject=step.object))
+        yield with_constraint(step, Constraint(demand=Demand.PICK_UP_AFTER, subject=step.object))
 
 
 def never_lifted(step: Step, around: Surroundings) -> Iterator[Step]:
     """Pick it up, but never pick it up."""
     if step.verb is Verb.PLACE:
-        yield constrained(step, Constraint(demand=Demand.NOT_LIFTED, subject=step.object))
+        yield with_constraint(step, Constraint(demand=Demand.NOT_LIFTED, subject=step.object))
 
 
 def beside_too(step: Step, around: Surroundings) -> Iterator[Step]:
@@ -87,7 +87,7 @@ def beneath_too(step: Step, around: Surroundings) -> Iterator[Step]:
 
 def _also(step: Step, relation: Relation) -> Iterator[Step]:
     if step.verb in PLACING and step.destination is not None and step.relation in (Relation.ON, Relation.IN):
-        yield constrained(
+        yield with_constraint(
             step,
             Constraint(demand=Demand.ALSO_AT, subject=step.object, relation=relation, landmark=step.destination),
         )
@@ -104,7 +104,7 @@ def keep_state(step: Step, around: Surroundings) -> Iterator[Step]:
     """Change a state while keeping it as it was."""
     opposite = {Verb.OPEN: Demand.KEEP_CLOSED, Verb.CLOSE: Demand.KEEP_OPEN, Verb.TURN_ON: Demand.KEEP_OFF}
     if step.verb in opposite:
-        yield constrained(step, Constraint(demand=opposite[step.verb], subject=step.object))
+        yield with_constraint(step, Constraint(demand=opposite[step.verb], subject=step.object))
 
 
 STAY = Operator(name="stay", family=Family.INSTRUCTION, edit=stay)

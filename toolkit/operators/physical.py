@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ..language.plan import MOVING, PLACING, Constraint, Demand, Reference, Relation, Step, Verb
 from ..records import Family
-from .edit import Operator, constrained
+from .edit import Operator, with_constraint
 from .surroundings import Surroundings
 
 
@@ -35,7 +35,7 @@ def move_fixed_target(step: Step, around: Surroundings) -> Iterator[Step]:
 def no_opening(step: Step, around: Surroundings) -> Iterator[Step]:
     """Put it inside something that has no opening for it."""
     if step.verb in MOVING and step.object.count is None:
-        for place in around.closed():
+        for place in around.sealed_containers():
             if not around.same(place, step.object):
                 yield _put(step, step.object, Relation.IN, place)
 
@@ -45,14 +45,14 @@ def into_the_object(step: Step, around: Surroundings) -> Iterator[Step]:
     if step.verb in MOVING and step.destination is not None and step.object.count is None:
         for obj in around.movable():
             if not around.same(obj, step.object):
-                yield _put(step, obj, Relation.IN, around.packaged(step.object))
+                yield _put(step, obj, Relation.IN, around.package_of(step.object))
 
 
 def too_large(step: Step, around: Surroundings) -> Iterator[Step]:
     """Put it, or what it should be put on, inside something whose opening is too small."""
     for obj in around.movable():
         for place in (*around.hollows(), *around.compartments()):
-            if around.about(step, obj) and not around.same(obj, place):
+            if around.concerns(step, obj) and not around.same(obj, place):
                 yield _put(step, obj, Relation.IN, place)
 
 
@@ -69,37 +69,37 @@ def no_room_under(step: Step, around: Surroundings) -> Iterator[Step]:
 def nothing_to_open(step: Step, around: Surroundings) -> Iterator[Step]:
     """Open something that has neither door nor lid nor drawer."""
     for reference in around.unopenable():
-        if around.about(step, reference) or step.verb is Verb.OPEN:
+        if around.concerns(step, reference) or step.verb is Verb.OPEN:
             yield Step(verb=Verb.OPEN, object=reference)
 
 
 def nothing_to_close(step: Step, around: Surroundings) -> Iterator[Step]:
     """Close something that has neither door nor lid nor drawer."""
     for reference in around.unopenable():
-        if around.about(step, reference) or step.verb is Verb.CLOSE:
+        if around.concerns(step, reference) or step.verb is Verb.CLOSE:
             yield Step(verb=Verb.CLOSE, object=reference)
 
 
 def nothing_to_switch(step: Step, around: Surroundings) -> Iterator[Step]:
     """Turn on something that has no switch."""
     for reference in around.unswitchable():
-        if reference not in around.scenery() and (around.about(step, reference) or step.verb is Verb.TURN_ON):
+        if reference not in around.scenery() and (around.concerns(step, reference) or step.verb is Verb.TURN_ON):
             yield Step(verb=Verb.TURN_ON, object=reference)
 
 
 def not_opened(step: Step, around: Surroundings) -> Iterator[Step]:
     """Put it inside something shut without opening that."""
     if step.verb in PLACING and step.object.count is None:
-        for place in around.shut():
+        for place in around.shut_entities():
             yield _unopened(replace(step, relation=Relation.IN, destination=place), place)
 
 
 def fixed_into_shut(step: Step, around: Surroundings) -> Iterator[Step]:
     """Put something fixed in place into something shut without opening that."""
-    for place in around.shut():
+    for place in around.shut_entities():
         for fixture in around.fixed():
             if not around.same(fixture, place.of or place) and (
-                around.about(step, fixture) or around.about(step, place)
+                around.concerns(step, fixture) or around.concerns(step, place)
             ):
                 yield _unopened(_put(step, fixture, Relation.IN, place), place)
 
@@ -111,7 +111,7 @@ def fixed_into_small(step: Step, around: Surroundings) -> Iterator[Step]:
 
 def fixed_into_closed(step: Step, around: Surroundings) -> Iterator[Step]:
     """Put something fixed in place into something that has no opening."""
-    yield from _fixed_into(tuple(around.closed()), step, around)
+    yield from _fixed_into(tuple(around.sealed_containers()), step, around)
 
 
 def fixed_into_drawer(step: Step, around: Surroundings) -> Iterator[Step]:
@@ -130,14 +130,14 @@ def fixed_under_fixed(step: Step, around: Surroundings) -> Iterator[Step]:
     """Put something fixed in place under something that stands flat and cannot be lifted."""
     for fixture in around.fixed():
         for place in around.fixed():
-            if around.about(step, fixture) and not around.same(fixture, place):
+            if around.concerns(step, fixture) and not around.same(fixture, place):
                 yield _put(step, fixture, Relation.UNDER, place)
 
 
 def destination_into_closed(step: Step, around: Surroundings) -> Iterator[Step]:
     """Put the destination inside something closed that is smaller than it in every direction."""
     if step.verb in MOVING and step.destination is not None and step.destination in around.movable():
-        for place in around.closed():
+        for place in around.sealed_containers():
             if not around.same(place, step.destination) and not around.same(place, step.object):
                 yield _put(step, step.destination, Relation.IN, place)
 
@@ -147,7 +147,7 @@ def _fixed_into(places: tuple[Reference, ...], step: Step, around: Surroundings)
         for place in places:
             if around.same(fixture, place.of or place):
                 continue
-            if around.about(step, fixture) or around.about(step, place):
+            if around.concerns(step, fixture) or around.concerns(step, place):
                 yield _put(step, fixture, Relation.IN, place)
 
 
@@ -157,7 +157,7 @@ def _is_vessel(reference: Reference, around: Surroundings) -> bool:
 
 
 def _unopened(step: Step, place: Reference) -> Step:
-    return constrained(step, Constraint(demand=Demand.NOT_OPENED, subject=place))
+    return with_constraint(step, Constraint(demand=Demand.NOT_OPENED, subject=place))
 
 
 def _put(step: Step, reference: Reference, relation: Relation, place: Reference) -> Step:

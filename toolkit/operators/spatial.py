@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ..language.plan import Claim, Reference, Relation, Step
 from ..records import Family
-from .edit import Operator, claiming
+from .edit import Operator, with_claim
 from .surroundings import Surroundings
 
 BESIDE = (Relation.NEXT_TO, Relation.LEFT_OF, Relation.RIGHT_OF, Relation.IN_FRONT_OF, Relation.BEHIND)
@@ -124,7 +124,7 @@ def _attach(reference: Reference, claim: Claim, around: Surroundings) -> Referen
     if reference.of is not None:
         return replace(reference, of=_attach(reference.of, claim, around))
     others = tuple(old for old in reference.claims if old not in around.base_claims())
-    return claiming(replace(reference, claims=others), claim)
+    return with_claim(replace(reference, claims=others), claim)
 
 
 def _says_something_new(step: Step, reference: Reference, claim: Claim, around: Surroundings) -> bool:

@@ -72,7 +72,7 @@ class Surroundings:
         return frozenset(claim for reference in self.base.references() for claim in reference.claims)
 
     def wholes(self) -> list[tuple[Entity, Reference]]:
-        """Entities that are not parts and can be told from all others, each with a noun phrase for it."""
+        """Entities that are not parts and can be distinguished from all others, each with a noun phrase for it."""
         found = []
         for entity in self.facts.entities:
             reference = self._noun_phrase(entity) if entity.part_of is None else None
@@ -127,7 +127,7 @@ class Surroundings:
         """Drawers, from the top, each with its cabinet."""
         return [reference for _, reference in self._parts() if reference.ordinal in ROW.values()]
 
-    def shut(self) -> list[Reference]:
+    def shut_entities(self) -> list[Reference]:
         """Drawers, and fixtures with a door, that are shut in every state."""
         doors = [(e, r) for e, r in self.wholes() if e.opens and e.opening_m is not None]
         shut = [r for e, r in doors if not self.facts.is_open[:, self.facts.index(e.name)].any()]
@@ -159,12 +159,12 @@ class Surroundings:
         parts = [reference for _, reference in self._parts() if reference.noun == part.noun]
         return next((reference.of for reference in parts), None)
 
-    def closed(self) -> list[Reference]:
+    def sealed_containers(self) -> list[Reference]:
         """Movable containers that have no opening, such as a corked bottle or a carton, by the package's name."""
         shut = [(e, r) for e, r in self.wholes() if e.movable and e.opening_m is None and self.word(e).opens_in_life]
-        return [self.packaged(reference) for _, reference in shut]
+        return [self.package_of(reference) for _, reference in shut]
 
-    def packaged(self, reference: Reference) -> Reference:
+    def package_of(self, reference: Reference) -> Reference:
         """The package rather than what is in it: one puts nothing inside milk, but tries to inside a milk carton."""
         nouns = {self.word(e).count_noun for e in self.facts.entities if e.name in self.names_meant(reference)}
         noun = next(iter(nouns)) if len(nouns) == 1 else None
@@ -202,7 +202,7 @@ class Surroundings:
         """Entities without a switch, in the simulator and in daily life."""
         return [r for e, r in self.wholes() if not e.switches and not self.word(e).switches_in_life]
 
-    def absent(self, *roles: str) -> list[Reference]:
+    def absent_objects(self, *roles: str) -> list[Reference]:
         """Everyday objects of the given roles that the scene does not hold under any name."""
         present = frozenset().union(*(self.word(entity).names for entity in self.facts.entities))
         present |= self.words.backdrop(self.facts.workspace)
@@ -230,7 +230,7 @@ class Surroundings:
         )
         return [colour for colour in self.words.colours if colour not in seen]
 
-    def about(self, step: Step, reference: Reference) -> bool:
+    def concerns(self, step: Step, reference: Reference) -> bool:
         """Whether the step itself is about it: a conflict should concern what the task needs."""
         parts = (step.object, step.object.of, step.destination, step.destination.of if step.destination else None)
         return any(self.same(part, reference) for part in parts if part is not None)

@@ -115,7 +115,7 @@ def _check_distance(predicate: Predicate, evidence: Evidence) -> BoolArray:
     return np.asarray(evidence.distance_m[predicate.entities[0], predicate.entities[1]] < _limit(predicate))
 
 
-def _dropped(predicate: Predicate, evidence: Evidence) -> BoolArray:
+def _dropped_mask(predicate: Predicate, evidence: Evidence) -> BoolArray:
     """It goes down faster than the limit, and the robot does not touch it."""
     dropped = evidence.entities[predicate.entities[0]]
     if dropped.fall_dof is None:
@@ -124,13 +124,13 @@ def _dropped(predicate: Predicate, evidence: Evidence) -> BoolArray:
     return np.asarray((evidence.qvel[:, dropped.fall_dof] < -_limit(predicate)) & ~held)
 
 
-def _moved(predicate: Predicate, evidence: Evidence) -> BoolArray:
+def _moved_mask(predicate: Predicate, evidence: Evidence) -> BoolArray:
     """Some body of it is further than the limit from where it was at the start."""
     place = evidence.body_pos_m[:, evidence.entities[predicate.entities[0]].bodies]
     return np.asarray((np.linalg.norm(place - place[0], axis=2) > _limit(predicate)).any(axis=1))
 
 
-def _turned(predicate: Predicate, evidence: Evidence) -> BoolArray:
+def _turned_mask(predicate: Predicate, evidence: Evidence) -> BoolArray:
     """Some body of it is turned by more than the limit from how it was at the start, about whatever axis."""
     quat = evidence.body_quat_wxyz[:, evidence.entities[predicate.entities[0]].bodies]
     cosine = np.abs(np.einsum("tbi,bi->tb", quat, quat[0]))
@@ -138,7 +138,7 @@ def _turned(predicate: Predicate, evidence: Evidence) -> BoolArray:
     return np.asarray((turned_deg > _limit(predicate)).any(axis=1))
 
 
-def _tipped(predicate: Predicate, evidence: Evidence) -> BoolArray:
+def _tipped_mask(predicate: Predicate, evidence: Evidence) -> BoolArray:
     """What of it was upright at the start leans by more than the limit now."""
     quat = evidence.body_quat_wxyz[:, evidence.entities[predicate.entities[0]].main]
     up = _rotated(_inverse(quat[:1]), np.array([0.0, 0.0, 1.0]))
@@ -146,7 +146,7 @@ def _tipped(predicate: Predicate, evidence: Evidence) -> BoolArray:
     return np.asarray(np.degrees(np.arccos(np.clip(now[:, 2], -1.0, 1.0))) > _limit(predicate))
 
 
-def _fallen(predicate: Predicate, evidence: Evidence) -> BoolArray:
+def _fallen_mask(predicate: Predicate, evidence: Evidence) -> BoolArray:
     """It is lower than it was at the start by more than the limit."""
     height = evidence.body_pos_m[:, evidence.entities[predicate.entities[0]].main, 2]
     return np.asarray(height < height[0] - _limit(predicate))
@@ -157,11 +157,11 @@ PREDICATES = {
     "InContactPart": _in_contact_part,
     "CheckForce": _check_force,
     "CheckDistance": _check_distance,
-    "Dropped": _dropped,
-    "Moved": _moved,
-    "Turned": _turned,
-    "Tipped": _tipped,
-    "Fallen": _fallen,
+    "Dropped": _dropped_mask,
+    "Moved": _moved_mask,
+    "Turned": _turned_mask,
+    "Tipped": _tipped_mask,
+    "Fallen": _fallen_mask,
 }
 """What each predicate of ``conditions.SIGNATURES`` means, state by state."""
 

@@ -205,7 +205,7 @@ class Scene:
         show_physics(self.model, self.data, physics)
 
     def correct(self, physics: FloatArray) -> None:
-        """Go on from a recorded physics state that is the present one but for rounding.
+        """Go on from a recorded physics state that differs from the present one by rounding alone.
 
         Warm start and controller stay as they are: they follow from the steps before.
 

@@ -1,1 +1,1 @@
-"""A small policy learned from scripted demonstrations: what it sees, its network, how it is trained, how it is run."""
+"""A small policy learned from scripted demonstrations: what it sees, its network, how it is run."""

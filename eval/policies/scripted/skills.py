@@ -58,7 +58,7 @@ TOW_AHEAD_M, TOW_LEAD_M, TOW_SHORT_M, TOW_LOST_M = 0.02, 0.03, 0.018, 0.08
 TOW_PRESS_M = 0.004
 """Towing: how far ahead of the middle the fingertips go down, how far ahead of themselves they are sent, how far
 above the dish an empty hand stays, how far off the dish counts as having lost it, and how much below where they
-stand the fingertips are sent, lest they slip over the rim."""
+stand the fingertips are sent, so that they do not slip over the rim."""
 
 TOW_SPEED = 0.4
 """Largest translation component of an empty hand that tows nothing: about the pace of one that does."""
@@ -175,7 +175,7 @@ def insert(scene: Scene, name: str, outward: FloatArray, resting: Callable[[], F
 
 
 def _over(scene: Scene, name: str, end: HandPose, gripper: float, *, carried: bool = False) -> Motion:
-    """Where something stands in the straight way to a pose, go over it as far as above that pose."""
+    """Go over what stands in the straight way to a pose, up to the point above that pose."""
     for point in way_over(scene, present_pose(scene), end, name, carried=carried):
         pose = HandPose(position_m=point, approach=end.approach, fingers=end.fingers)
         yield from go(scene, pose, gripper, within_m=PASSED_M)

@@ -83,7 +83,7 @@ def _drive_worker(
                     return
                 pool, outcome = _run_in(pool, spec, answer_limit_s, job)
                 done.put(outcome)
-    except Exception as error:  # whatever it is, the consumer must hear of it instead of waiting
+    except Exception as error:  # of any kind: the consumer must get it instead of waiting
         done.put(error)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)

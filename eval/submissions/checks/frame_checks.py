@@ -51,7 +51,7 @@ def _check_starts(episodes: Sequence[EpisodeRecord], rollouts: RolloutSet) -> It
     rows_by_start: dict[Start, list[int]] = defaultdict(list)
     for row, episode in enumerate(episodes):
         rows_by_start[start_of(episode)].append(row)
-    odd: dict[str, list[str]] = defaultdict(list)
+    deviating: dict[str, list[str]] = defaultdict(list)
     for rows in rows_by_start.values():
         recorded: dict[str, list[Any]] = {
             "scene_sha256": [episodes[row].scene_sha256 for row in rows],
@@ -60,8 +60,10 @@ def _check_starts(episodes: Sequence[EpisodeRecord], rollouts: RolloutSet) -> It
         }
         for name, values in recorded.items():
             usual = Counter(values).most_common(1)[0][0]
-            odd[name] += [episodes[row].rollout_id for row, value in zip(rows, values, strict=True) if value != usual]
-    for name, rollout_ids in odd.items():
+            deviating[name] += [
+                episodes[row].rollout_id for row, value in zip(rows, values, strict=True) if value != usual
+            ]
+    for name, rollout_ids in deviating.items():
         yield from findings("starts", f"{name} differs between rollouts of one initial state", rollout_ids)
 
 
@@ -83,8 +85,8 @@ def _check_copies(episodes: Sequence[EpisodeRecord], rollouts: RolloutSet) -> It
         outcomes[actions].add((observations, episode.success, episode.final_eef_pos_m))
     copied = [rollout_id for rollout_id, observations, _ in recordings if len(starts[observations]) > 1]
     yield from findings("copies", "the same recording stands for different scenes or initial states", copied)
-    torn = [rollout_id for rollout_id, _, actions in recordings if len(outcomes[actions]) > 1]
-    yield from findings("copies", "equal actions from one start cannot end differently, these do", torn)
+    contradicting = [rollout_id for rollout_id, _, actions in recordings if len(outcomes[actions]) > 1]
+    yield from findings("copies", "equal actions from one start cannot end differently, these do", contradicting)
 
 
 def _observations(rollouts: RolloutSet) -> list[Float32Array]:

@@ -35,7 +35,7 @@ COMPARED_STATES = 6
 """Recorded states of a rollout, spread over it, that are compared with its frames; the last is compared always."""
 
 SHOWN_TOLERANCE = 1e-6
-"""Positions of a recorded state agree with those while it was recorded but for float32 rounding, in m and rad."""
+"""Positions of a recorded state agree with those while it was recorded, except for float32 rounding, in m and rad."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -127,7 +127,7 @@ def _recorded_states(folder: Path, rollouts: RolloutSet, row: int, episode: Epis
 
 
 def _start_differences(episode: EpisodeRecord, settled: _SettledScene) -> Iterator[str]:
-    """In what a record does not fit its scene and initial state."""
+    """How a record differs from its scene and initial state."""
     for name, value in settled.hashes.items():
         if getattr(episode, name) != value:
             yield f"{name} is not that of this scene"
@@ -145,7 +145,7 @@ def _colours_fit(episode: EpisodeRecord, scene: Scene) -> bool:
 
 
 def _state_differences(recorded: _RecordedStates, settled: _SettledScene, tolerance: float) -> Iterator[str]:
-    """In what recorded states do not fit the frames and the record beside them."""
+    """How recorded states differ from their frames and record."""
     states, scene, episode = recorded.states, settled.scene, recorded.episode
     if states.shape != (recorded.steps + 1, len(settled.physics)) or not np.isfinite(states).all():
         yield "the simulator's states do not fit the frames in number or size"

@@ -21,7 +21,7 @@ from conflictvla.eval.policies.scripted.agents import Persist, Redirect, Refuse
 from conflictvla.eval.recordings.reading import read_rollouts
 from conflictvla.eval.rollouts.costs import cost_differences, cost_of_actions, cost_of_states, cost_spec, needs_actions
 from conflictvla.eval.rollouts.jobs import Job
-from conflictvla.eval.rollouts.recosting import analyse_costs, write_costs
+from conflictvla.eval.rollouts.recorded_costs import analyse_costs, write_costs
 from conflictvla.eval.rollouts.rollout import run_rollout
 from conflictvla.eval.rollouts.versions import installed_versions
 from conflictvla.eval.scores.costs import with_costs

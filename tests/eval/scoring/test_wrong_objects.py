@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from conflictvla.builders.rollouts.episode_record import ADDED_COLUMNS
 from conflictvla.builders.rollouts.schema import ADDED_FEATURES, ENTITY_SLOTS, OBJECT_SLOTS, Rollout
-from conflictvla.eval.measures.wrong_objects import grasped, other_approach, touched
+from conflictvla.eval.measures.wrong_objects import grasp_flags, other_approach, touch_flags
 from conflictvla.eval.scores.scores import Scores, read_scores, score
 from conflictvla.eval.scoring.supplementary import NO_OBJECTS, NO_OTHER_OBJECT
 from conflictvla.toolkit.arrays import FloatArray
@@ -79,19 +79,19 @@ def contact_rows(*runs: tuple[int, float]) -> FloatArray:
     ids=["ten steps", "nine and nine", "one finger", "from the start to the end"],
 )
 def test_a_grasp_lasts_ten_steps(rows: FloatArray, *, found: bool) -> None:
-    assert bool(grasped(rows.astype(np.float32), np.array([0, len(rows)]))[0, 0]) == found
+    assert bool(grasp_flags(rows.astype(np.float32), np.array([0, len(rows)]))[0, 0]) == found
 
 
 def test_a_run_over_the_end_of_a_rollout_is_two() -> None:
     rows = contact_rows((5, 0), (7, 2), (7, 2), (5, 0)).astype(np.float32)
-    assert not grasped(rows, np.array([0, 12, 24])).any()
-    assert touched(rows, np.array([0, 12, 24]), np.zeros((2, ENTITY_SLOTS)))[:, 0].tolist() == [True, True]
+    assert not grasp_flags(rows, np.array([0, 12, 24])).any()
+    assert touch_flags(rows, np.array([0, 12, 24]), np.zeros((2, ENTITY_SLOTS)))[:, 0].tolist() == [True, True]
 
 
 def test_contact_after_the_last_action_counts() -> None:
     final = np.zeros((1, ENTITY_SLOTS))
     final[0, 3] = 1.0
-    assert np.flatnonzero(touched(np.zeros((4, ENTITY_SLOTS), np.float32), np.array([0, 4]), final)).tolist() == [3]
+    assert np.flatnonzero(touch_flags(np.zeros((4, ENTITY_SLOTS), np.float32), np.array([0, 4]), final)).tolist() == [3]
 
 
 @settings(max_examples=60, deadline=None)
@@ -134,7 +134,7 @@ def test_it_agrees_with_the_slow_reference_and_its_axioms_hold(seed: int) -> Non
         assert found(1, 1) == 0.0
     contact = rng.choice([0.0, 1.0, 2.0], (12, ENTITY_SLOTS), p=[0.1, 0.1, 0.8]).repeat(6, axis=0).astype(np.float32)
     names = [str(k) for k in range(ENTITY_SLOTS)]
-    grasps = grasped(contact, np.array([0, len(contact)]))[0]
+    grasps = grasp_flags(contact, np.array([0, len(contact)]))[0]
     for k, name in enumerate(names):
         assert grasps[k] == slow.grasps_other(contact[:, k : k + 1].tolist(), [name], [])
 

@@ -179,8 +179,8 @@ def test_surroundings_sort_entities_by_what_can_be_done_with_them() -> None:
     assert around.busy == {"akita_black_bowl_1", "flat_stove_1"}
     assert around.fixed() == [STOVE, RACK, CABINET]
     assert around.hollows() == [BOWL]
-    assert around.closed() == [replace(CHEESE, noun="cream cheese box"), BOTTLE]
-    assert [drawer.ordinal for drawer in around.shut()] == ["top", "middle", "bottom"]
+    assert around.sealed_containers() == [replace(CHEESE, noun="cream cheese box"), BOTTLE]
+    assert [drawer.ordinal for drawer in around.shut_entities()] == ["top", "middle", "bottom"]
     assert [drawer.ordinal for drawer in around.drawers()] == ["top", "middle", "bottom"]
     assert {reference.noun for reference in around.unopenable()} == {"bowl", "plate", "rack"}
     assert around.fits(CHEESE, BOWL)

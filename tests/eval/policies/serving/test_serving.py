@@ -23,8 +23,8 @@ from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.policies.interface import Policy
 from conflictvla.eval.policies.observing import observe
 from conflictvla.eval.policies.registry import load_policy
+from conflictvla.eval.policies.serving.served_agent import Twin
 from conflictvla.eval.policies.serving.server import PolicyServer, ServedProtocol
-from conflictvla.eval.policies.serving.twin import Twin
 from conflictvla.eval.rollouts.jobs import Job
 from conflictvla.eval.rollouts.rollout import run_rollout
 from conflictvla.eval.rollouts.versions import installed_versions

@@ -22,7 +22,7 @@ Change = Callable[[Observation], Observation]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drive:
+class DriveResult:
     """What a policy did in a few steps.
 
     Attributes:
@@ -40,7 +40,7 @@ class Drive:
     views: int
 
 
-class Bench:
+class PolicyTrial:
     """Asks a policy about one initial state.
 
     Args:
@@ -73,7 +73,7 @@ class Bench:
         self._begin(instruction or self._instance.instruction)
         return self._act(0, change or _as_it_is)
 
-    def drive(self, steps: int, change: Change | None = None) -> Drive:
+    def drive(self, steps: int, change: Change | None = None) -> DriveResult:
         """Let the policy act for some steps.
 
         Raises:
@@ -90,15 +90,15 @@ class Bench:
 
             return (change or _as_it_is)(dataclasses.replace(observation, camera=camera))
 
-        away, answers, seconds = [self._away_m()], [], []
+        away, answers, seconds = [self._target_distance_m()], [], []
         while len(away) <= steps:
             started = time.perf_counter()
             answers.append(self._act(len(away) - 1, count_views))
             seconds.append(time.perf_counter() - started)
             for action in answers[-1][: steps + 1 - len(away)]:
                 self._scene.step(np.clip(action, -1.0, 1.0))
-                away.append(self._away_m())
-        return Drive(
+                away.append(self._target_distance_m())
+        return DriveResult(
             actions=np.concatenate(answers),
             chunks=tuple(len(answer) for answer in answers),
             answers_s=tuple(seconds),
@@ -120,7 +120,7 @@ class Bench:
     def _act(self, step: int, change: Change) -> FloatArray:
         return ask(self.policy, change(observe(self._scene, step)))
 
-    def _away_m(self) -> float:
+    def _target_distance_m(self) -> float:
         targets = target_positions(self._scene, self._instance.targets)
         return float(np.linalg.norm(targets - self._scene.grip_pos(), axis=1).min())
 

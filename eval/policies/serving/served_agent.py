@@ -24,10 +24,10 @@ from ..registry import SCRIPTED, load_policy
 from ..remote.openpi import OPENPI
 from .server import PROTOCOLS, PolicyServer, Question
 
-SAME = 1e-6
+STATE_TOLERANCE_M = 1e-6
 """Largest difference of position and fingers, in m, under which client and twin stand in the same state."""
 
-PLACE = np.array([0, 1, 2, 6, 7])
+UNCHANGED_STATE = np.array([0, 1, 2, 6, 7])
 """The parts of the state that no convention changes: position and fingers."""
 
 NEAREST = 8
@@ -150,11 +150,11 @@ def _unsettled_states(scene: Scene) -> list[FloatArray]:
 
 
 def _distance(one: FloatArray, other: FloatArray) -> float:
-    return float(np.abs(one[PLACE] - other[PLACE]).max())
+    return float(np.abs(one[UNCHANGED_STATE] - other[UNCHANGED_STATE]).max())
 
 
 def _same(one: FloatArray, other: FloatArray) -> bool:
-    return _distance(one, other) < SAME
+    return _distance(one, other) < STATE_TOLERANCE_M
 
 
 def serve_agent(agent: str, protocol: str, *, host: str, port: int) -> PolicyServer:
