@@ -20,6 +20,9 @@ TITLE = "ConflictVLA leaderboard"
 REFRESH_S = 600.0
 """Results on the Hub are looked up again after this time."""
 
+FILTERS = ("prompt", "family", "level", "text", "verified_only")
+"""Fields of ``Filters`` in the order of their controls."""
+
 FONT = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Arial", "sans-serif")
 
 
@@ -55,6 +58,27 @@ class Board:
         return next((entry for entry in entries if entry.name == name), entries[0])
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Components:
+    """The app's components, as Gradio has them.
+
+    Attributes:
+        filters: The controls, in the order of ``FILTERS``.
+        tabs: The tabs.
+        table: The table of results.
+        choice: The policy whose page is shown.
+        page: Its page.
+        scatter: Outcome against process.
+    """
+
+    filters: tuple[Any, ...]
+    tabs: Any
+    table: Any
+    choice: Any
+    page: Any
+    scatter: Any
+
+
 def build_app(source: str | Path) -> Any:
     """The app, as ``gradio.Blocks``.
 
@@ -65,17 +89,19 @@ def build_app(source: str | Path) -> Any:
         MissingExtraError: Gradio is not installed.
         DatasetError: There are no results to show.
     """
-    gr, endpoint = _gradio(), _endpoint()
+    gr = _gradio()
     board = Board(source)
     board.entries()
     with gr.Blocks(title=TITLE, analytics_enabled=False) as app:
         gr.HTML(masthead())
         with gr.Row():
-            prompt = gr.Radio([str(one) for one in Prompt], value=Prompt.P0.value, label="Prompt condition")
-            family = gr.Dropdown([ALL, *map(str, Family)], value=ALL, label="Conflict family")
-            level = gr.Dropdown([ALL, *map(str, Level)], value=ALL, label="Level")
-            text = gr.Textbox(label="Policy's name contains", max_lines=1)
-            verified = gr.Checkbox(label="Verified only")
+            filters = (
+                gr.Radio([str(one) for one in Prompt], value=Prompt.P0.value, label="Prompt condition"),
+                gr.Dropdown([ALL, *map(str, Family)], value=ALL, label="Conflict family"),
+                gr.Dropdown([ALL, *map(str, Level)], value=ALL, label="Level"),
+                gr.Textbox(label="Policy's name contains", max_lines=1),
+                gr.Checkbox(label="Verified only"),
+            )
         with gr.Tabs() as tabs:
             with gr.Tab("Results", id="results"):
                 table = gr.HTML(elem_id="results-table", apply_default_css=False, js_on_load=asset("board.js"))
@@ -86,31 +112,38 @@ def build_app(source: str | Path) -> Any:
                 scatter = gr.HTML(elem_id="scatter", apply_default_css=False)
             with gr.Tab("Submit", id="submit"):
                 gr.Markdown(asset("guide.md"))
-        filters = [prompt, family, level, verified, text]
-
-        def show(*values: Any) -> tuple[str, str]:
-            chosen = Filters(**dict(zip(("prompt", "family", "level", "verified_only", "text"), values, strict=True)))
-            return table_page(board.entries(), chosen), scatter_page(board.entries(), chosen)
-
-        def show_policy(name: str, under: str) -> str:
-            return policy_page(board.entry(name), under, endpoint)
-
-        def open_linked_policy(request: Any) -> tuple[Any, Any]:
-            """Show the page of the policy that a link names."""
-            named = str(request.query_params.get("policy", ""))
-            known = [(f"{e.result.policy_name} ({e.result.policy_revision})", e.name) for e in board.entries()]
-            selected = gr.Tabs(selected="policy" if named else "results")
-            return selected, gr.Dropdown(choices=known, value=board.entry(named).name)
-
-        # Gradio hands the request to a parameter of this type, and cannot look up a name that is imported late.
-        open_linked_policy.__annotations__["request"] = gr.Request
-        quiet = {"show_progress": "hidden", "api_visibility": "private"}
-        for control in filters:
-            control.change(show, filters, [table, scatter], **quiet)
-        gr.on([choice.change, prompt.change], show_policy, [choice, prompt], page, **quiet)
-        app.load(show, filters, [table, scatter], **quiet)
-        app.load(open_linked_policy, None, [tabs, choice], **quiet)
+        parts = _Components(filters=filters, tabs=tabs, table=table, choice=choice, page=page, scatter=scatter)
+        _connect(app, board, parts)
     return app
+
+
+def _connect(app: Any, board: Board, parts: _Components) -> None:
+    """Have the pages follow filters, choices and links."""
+    gr, endpoint = _gradio(), _endpoint()
+
+    def show(*values: Any) -> tuple[str, str]:
+        filters = Filters(**dict(zip(FILTERS, values, strict=True)))
+        return table_page(board.entries(), filters), scatter_page(board.entries(), filters)
+
+    def show_policy(name: str, prompt: str) -> str:
+        return policy_page(board.entry(name), prompt, endpoint)
+
+    def open_linked_policy(request: Any) -> tuple[Any, Any]:
+        """Show the page of the policy that a link names."""
+        named = str(request.query_params.get("policy", ""))
+        known = [(f"{e.result.policy_name} ({e.result.policy_revision})", e.name) for e in board.entries()]
+        selected = gr.Tabs(selected="policy" if named else "results")
+        return selected, gr.Dropdown(choices=known, value=board.entry(named).name)
+
+    # Gradio passes the request to a parameter of this type, and cannot look up a name that is imported late.
+    open_linked_policy.__annotations__["request"] = gr.Request
+    quiet = {"show_progress": "hidden", "api_visibility": "private"}
+    filters, prompt = list(parts.filters), parts.filters[FILTERS.index("prompt")]
+    for control in filters:
+        control.change(show, filters, [parts.table, parts.scatter], **quiet)
+    gr.on([parts.choice.change, prompt.change], show_policy, [parts.choice, prompt], parts.page, **quiet)
+    app.load(show, filters, [parts.table, parts.scatter], **quiet)
+    app.load(open_linked_policy, None, [parts.tabs, parts.choice], **quiet)
 
 
 def serve(source: str | Path, *, host: str = "127.0.0.1", port: int = 7860, block: bool = True) -> str:

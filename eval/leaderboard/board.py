@@ -14,11 +14,10 @@ from markupsafe import Markup
 from ...toolkit.records import Family, Level, Prompt
 from ..analyses.columns import percent
 from ..measures import MEASURES, Measure
-from ..report.figures.outcome_plot import PolicySpots, Spot, outcome_against_process, outcome_note
-from ..report.figures.picture import PICTURED
-from ..report.figures.plot import PERCENT_TICKS, Plot
-from ..report.figures.styles import INK, MUTED, style
+from ..report.figures.outcome_plot import outcome_note
+from ..report.figures.styles import style
 from ..submissions.results import ALL, SCRIPTED_AGENT, Entry, ResultRow
+from .figures import group_name, outcome_figures, policy_figures
 
 PUBLISHED = (
     "PCSR and RGSR differ by 17.3 to 56.2 points; TAR 76.5 to 89.6, TS 47.1 to 74.4, Early20 78.4 to 88.6, "
@@ -47,8 +46,14 @@ class Filters:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Number:
-    """A measure in a cell: what is shown, and by what it is sorted."""
+class MeasureCell:
+    """A measure in a cell of a table.
+
+    Attributes:
+        value: As shown.
+        interval: As shown; empty without one.
+        sort: Number by which the table is sorted; empty where the measure is undefined.
+    """
 
     value: str
     interval: str
@@ -57,10 +62,18 @@ class Number:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardRow:
-    """One row of the table."""
+    """One row of the table.
+
+    Attributes:
+        entry: The entry.
+        cells: Its measures.
+        pairs: Pairs that they are over.
+        expected: Pairs of a complete evaluation; 0 where that is not known.
+        scripted: Whether the policy is a scripted agent.
+    """
 
     entry: Entry
-    numbers: tuple[Number, ...]
+    cells: tuple[MeasureCell, ...]
     pairs: int
     expected: int
     scripted: bool
@@ -75,7 +88,13 @@ def matching_entries(entries: Sequence[Entry], filters: Filters) -> list[tuple[E
             continue
         if filters.text.strip().lower() in entry.result.policy_name.lower():
             found.append((entry, row))
-    return sorted(found, key=lambda pair: (_value(pair[1], "RGSR"), pair[0].result.policy_name, pair[0].name))
+
+    def rank(pair: tuple[Entry, ResultRow]) -> tuple[float, str, str]:
+        entry, row = pair
+        rgsr = row.measures["RGSR"].value
+        return math.inf if math.isnan(rgsr) else rgsr, entry.result.policy_name, entry.name
+
+    return sorted(found, key=rank)
 
 
 def table_page(entries: Sequence[Entry], filters: Filters) -> str:
@@ -83,7 +102,7 @@ def table_page(entries: Sequence[Entry], filters: Filters) -> str:
     rows = [
         BoardRow(
             entry=entry,
-            numbers=tuple(_cell(row, measure) for measure in MEASURES),
+            cells=_cells(row),
             pairs=row.n,
             expected=entry.result.expected.get(row.prompt, 0) if (row.family, row.level) == (ALL, ALL) else 0,
             scripted=entry.result.kind == SCRIPTED_AGENT,
@@ -106,18 +125,16 @@ def policy_page(entry: Entry, prompt: str, endpoint: str) -> str:
     shown = prompt if prompt in prompts else prompts[0]
     groups = [(family, ALL) for family in (ALL, *Family)] + [(ALL, level) for level in Level]
     rows = [row for family, level in groups if (row := result.row(shown, family, level))]
-    tables = [(_group_name(row), [_cell(row, measure) for measure in MEASURES], row.n) for row in rows]
     link = f"{endpoint}/datasets/{result.repo_id}/tree/{result.commit}" if result.repo_id and result.commit else ""
-    figures = [family_figure(entry, shown, measure) for measure in MEASURES if measure.name in ("RGSR", *PICTURED)]
     return _render(
         "policy.html.j2",
         entry=entry,
         result=result,
         prompt=shown,
-        tables=tables,
+        groups=[(group_name(row), _cells(row), row.n) for row in rows],
         measures=MEASURES,
         link=link,
-        figures=[figure.render() for figure in figures],
+        figures=[figure.render() for figure in policy_figures(entry, shown)],
         scripted=result.kind == SCRIPTED_AGENT,
     )
 
@@ -125,72 +142,24 @@ def policy_page(entry: Entry, prompt: str, endpoint: str) -> str:
 def scatter_page(entries: Sequence[Entry], filters: Filters) -> str:
     """Outcome against process, a panel for each process measure, with the published ranges below as context."""
     found = matching_entries(entries, filters)
-    panels = []
-    for measure in MEASURES:
-        if measure.name in PICTURED:
-            spots = [_spots(number, entry, row, filters, measure) for number, (entry, row) in enumerate(found)]
-            panels.append(outcome_against_process(measure, [spot for spot in spots if spot is not None]).render())
-    names = [(entry.result.policy_name, style(number).colour) for number, (entry, _) in enumerate(found)]
-    note = outcome_note(len(found))
-    return _render("scatter.html.j2", panels=panels, names=names, note=note, published=PUBLISHED, filters=filters)
-
-
-def family_figure(entry: Entry, prompt: str, measure: Measure) -> Plot:
-    """A measure by conflict family and by level, with intervals."""
-    result = entry.result
-    rows = [row for family in Family if (row := result.row(prompt, family=family))]
-    rows += [row for level in Level if (row := result.row(prompt, level=level))]
-    rows = [row for row in rows if not math.isnan(row.measures[measure.name].value)]
-    height = 56 + 22 * max(len(rows), 1)
-    title = f"{measure.title} of {result.policy_name} by family and level"
-    plot = Plot(
-        width=340, height=height, x_range=(0, 100), y_range=(0, max(len(rows), 1)), margin=(84, 8, 18, 40), title=title
-    )
-    plot.axes(PERCENT_TICKS, (), f"{measure.symbol} (%)", "")
-    for place, row in enumerate(reversed(rows)):
-        value, low, high = (100 * part for part in astuple(row.measures[measure.name]))
-        y = place + 0.5
-        plot.text((0, y), _group_name(row), dx=-6, dy=4, text_anchor="end", fill=INK, font_size=11)
-        if not math.isnan(low):
-            plot.segment((low, y), (high, y), stroke=MUTED, stroke_width=2)
-        tooltip = f"{_group_name(row)}: {value:.1f}%, {row.n} pairs"
-        plot.mark((value, y), "circle", 4.5, tooltip, fill=style(0).colour)
-    return plot
-
-
-def _group_name(row: ResultRow) -> str:
-    return next((name for name in (row.family, row.level) if name != ALL), "all pairs")
-
-
-def _spots(number: int, entry: Entry, row: ResultRow, filters: Filters, measure: Measure) -> PolicySpots | None:
-    if math.isnan(row.measures[measure.name].value):
-        return None
-    families = [] if filters.family != ALL else [entry.result.row(filters.prompt, f, filters.level) for f in Family]
-    return PolicySpots(
-        policy=_spot(row, entry.result.policy_name, measure),
-        families=tuple(
-            _spot(one, one.family, measure)
-            for one in families
-            if one is not None and not math.isnan(one.measures[measure.name].value)
-        ),
-        style=style(number),
+    return _render(
+        "scatter.html.j2",
+        panels=[panel.render() for panel in outcome_figures(found, with_families=filters.family == ALL)],
+        names=[(entry.result.policy_name, style(number).colour) for number, (entry, _) in enumerate(found)],
+        note=outcome_note(len(found)),
+        published=PUBLISHED,
+        filters=filters,
     )
 
 
-def _spot(row: ResultRow, name: str, measure: Measure) -> Spot:
-    across, up = ([100 * part for part in astuple(row.measures[of])] for of in ("RGSR", measure.name))
-    return Spot(name=name, at=(across[0], up[0]), x_interval=(across[1], across[2]), y_interval=(up[1], up[2]))
+def _cells(row: ResultRow) -> tuple[MeasureCell, ...]:
+    return tuple(_cell(row, measure) for measure in MEASURES)
 
 
-def _value(row: ResultRow, name: str) -> float:
-    value = row.measures[name].value
-    return math.inf if math.isnan(value) else value
-
-
-def _cell(row: ResultRow, measure: Measure) -> Number:
+def _cell(row: ResultRow, measure: Measure) -> MeasureCell:
     value, low, high = astuple(row.measures[measure.name])
     interval = "" if math.isnan(low) else f"{percent(low, 0)}–{percent(high, 0)}"
-    return Number(value=percent(value), interval=interval, sort="" if math.isnan(value) else f"{value:.6f}")
+    return MeasureCell(value=percent(value), interval=interval, sort="" if math.isnan(value) else f"{value:.6f}")
 
 
 @cache

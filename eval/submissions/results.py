@@ -132,13 +132,11 @@ class Entry:
 
     Attributes:
         name: Name of its file without ending.
-        sha256: Hash of its file.
         result: The result.
         verification: The verification whose hashes fit it, or None.
     """
 
     name: str
-    sha256: str
     result: Result
     verification: Verification | None
 

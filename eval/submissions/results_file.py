@@ -63,7 +63,7 @@ def read_results(folder: Path, *, partial: bool = False) -> tuple[Entry, ...]:
         digest = hashlib.sha256(file.read_bytes()).hexdigest()
         mark = by_hash.get(digest)
         fits = mark is not None and mark.rollouts_sha256 == result.rollouts_sha256
-        entries.append(Entry(name=file.stem, sha256=digest, result=result, verification=mark if fits else None))
+        entries.append(Entry(name=file.stem, result=result, verification=mark if fits else None))
     if not entries:
         raise DatasetError(f"{folder}: none of its results can be read")
     return tuple(entries)
@@ -148,6 +148,8 @@ def _result(content: JsonObject) -> Result:
     for name, (pattern, wrong) in PATTERNS.items():
         if not re.fullmatch(pattern, getattr(result, name)):
             raise FieldError(f"field '{name}' {wrong}")
+    if not result.rows:
+        raise FieldError("field 'rows' is empty")
     keys = [(row.prompt, row.family, row.level) for row in result.rows]
     if len(set(keys)) != len(keys):
         raise FieldError("two rows are of the same prompt condition, family and level")

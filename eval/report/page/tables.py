@@ -46,7 +46,6 @@ class TableView:
     """A score table as text."""
 
     title: str
-    by: str
     group: str | None
     prompts: tuple[str, ...]
     measures: tuple[Measure, ...]
@@ -101,7 +100,7 @@ def table_view(scores: Scores, by: str) -> TableView:
         for index, row in enumerate(table)
     ]
     prompts = tuple(sorted({row["prompt"] for row in table}))
-    return TableView(title=TITLES[by], by=by, group=group, prompts=prompts, measures=measures, rows=tuple(rows))
+    return TableView(title=TITLES[by], group=group, prompts=prompts, measures=measures, rows=tuple(rows))
 
 
 def further_tables(scores: Scores) -> list[TextTable]:

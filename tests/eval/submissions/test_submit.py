@@ -254,6 +254,7 @@ RESULT_DAMAGES = {
         lambda text: text.replace('"results_version": "1.0"', '"results_version": "9"'),
         "results_version is 9, this version reads 1.0",
     ),
+    "no rows": (lambda text: json.dumps(json.loads(text) | {"rows": []}), "field 'rows' is empty"),
     "rows twice": (
         lambda text: json.dumps(_rows_twice(json.loads(text))),
         "two rows are of the same prompt condition, family and level",
