@@ -33,8 +33,7 @@ from conflictvla.eval.leaderboard.app import serve
 serve(os.environ.get("RESULTS", "{data}"), host="0.0.0.0", port=int(os.environ.get("PORT", "7860")))
 '''
 
-
-OURS = "conflictvla[serve]=={version}"
+RELEASED_PACKAGE = "conflictvla[serve]=={version}"
 
 
 def write_space(out: Path, data: str, package: str | None = None) -> None:
@@ -42,7 +41,7 @@ def write_space(out: Path, data: str, package: str | None = None) -> None:
 
     Args:
         out: The folder.
-        data: Dataset with the results, as ``hf://OWNER/NAME``; there it is read, so a folder here is of no use.
+        data: Dataset with the results, as ``hf://OWNER/NAME``; the Space cannot read a folder of this machine.
         package: Requirement by which the Space installs this package, such as ``conflictvla[serve] @ git+https://...``;
             by default its version from PyPI.
 
@@ -57,7 +56,7 @@ def write_space(out: Path, data: str, package: str | None = None) -> None:
     files = {
         "README.md": CARD.format(gradio=importlib.metadata.version("gradio"), data=data),
         "app.py": APP.format(data=data),
-        "requirements.txt": f"{package or OURS.format(version=importlib.metadata.version('conflictvla'))}\n",
+        "requirements.txt": f"{package or RELEASED_PACKAGE.format(version=importlib.metadata.version('conflictvla'))}\n",
     }
     try:
         out.mkdir(parents=True)
