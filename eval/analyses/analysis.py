@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
+from ...toolkit.errors import InvalidInputError
+
 Row = Mapping[str, Any]
 """One row of an analysis's table, by column."""
+
+
+NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+
+RESERVED_NAMES = frozenset(
+    {
+        "left_out",
+        "left_out_by_field",
+        "pairs",
+        "pairs_refused",
+        "pairs_scored",
+        "probed",
+        "provenance",
+        "refusals",
+        "refusals_by_field",
+        "repeats",
+        "scores_version",
+        "statistics",
+        "tables",
+        "trajectories",
+    }
+)
+"""What else the scores file holds beside the analyses' tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +84,9 @@ class Analysis:
         supplementary: Whether it needs the supplementary and behaviour metrics.
         probes: Whether it is about language and visual probes, and so listed only where pairs are under one.
         on_page: Whether the report shows it; not where it has a row for every base task.
+
+    Raises:
+        InvalidInputError: The name cannot be a key of the scores file and the name of a file.
     """
 
     name: str
@@ -70,6 +99,13 @@ class Analysis:
     supplementary: bool = False
     probes: bool = False
     on_page: bool = True
+
+    def __post_init__(self) -> None:
+        if not NAME.fullmatch(self.name) or self.name in RESERVED_NAMES:
+            raise InvalidInputError(
+                f"an analysis cannot be called '{self.name}': use small letters, digits and underscores, and none of "
+                f"{', '.join(sorted(RESERVED_NAMES))}"
+            )
 
     @property
     def columns(self) -> tuple[Column, ...]:

@@ -56,12 +56,16 @@ def register_analysis(analysis: Analysis) -> Analysis:
     """List an analysis of your own, for as long as this process runs; returns it.
 
     Raises:
-        InvalidInputError: If its name is taken.
+        InvalidInputError: If its name is taken, or it uses supplementary tables without being supplementary.
         NotFoundError: If it uses an analysis that is not listed.
     """
     if any(known.slug == analysis.slug for known in _ANALYSES):
         raise InvalidInputError(f"an analysis '{analysis.name}' exists already: give yours another name")
     for name in analysis.uses:
-        find_analysis(name)
+        if find_analysis(name).supplementary and not analysis.supplementary:
+            raise InvalidInputError(
+                f"the analysis '{analysis.name}' uses '{name}', which needs the supplementary measures: "
+                "set supplementary=True"
+            )
     _ANALYSES.append(analysis)
     return analysis

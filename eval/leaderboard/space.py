@@ -53,10 +53,11 @@ def write_space(out: Path, data: str, package: str | None = None) -> None:
             f"--data '{data}': a Space reads its results from the Hub: write it like hf://OWNER/NAME"
         )
     hub_address(data)
+    released = RELEASED_PACKAGE.format(version=importlib.metadata.version("conflictvla"))
     files = {
         "README.md": CARD.format(gradio=importlib.metadata.version("gradio"), data=data),
         "app.py": APP.format(data=data),
-        "requirements.txt": f"{package or RELEASED_PACKAGE.format(version=importlib.metadata.version('conflictvla'))}\n",
+        "requirements.txt": f"{package or released}\n",
     }
     try:
         out.mkdir(parents=True)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...toolkit.arrays import FloatArray
-from ...toolkit.errors import PolicyError, describe_error
+from ...toolkit.errors import PolicyError, describe_error, first_line
 from .interface import ACTION_WIDTH, Episode, Observation, Policy
 
 
@@ -20,12 +20,12 @@ def begin_episode(policy: Policy, episode: Episode, *, where: str = "") -> None:
         where: What messages begin with, such as the rollout's id.
 
     Raises:
-        PolicyError: The policy raised; its own ``PolicyError`` passes unchanged.
+        PolicyError: The policy raised; of its own ``PolicyError`` the first line.
     """
     try:
         policy.reset(episode)
-    except PolicyError:
-        raise
+    except PolicyError as error:
+        raise _policy_error(where, first_line(error)) from error
     except Exception as error:
         raise _policy_error(where, f"the policy raised in reset: {describe_error(error)}") from error
 
@@ -42,12 +42,12 @@ def ask(policy: Policy, observation: Observation, *, where: str = "") -> FloatAr
         Shape (n, 7) with n >= 1, finite; components outside [-1, 1] are left as they are.
 
     Raises:
-        PolicyError: The policy raised, or its actions cannot be executed; its own ``PolicyError`` passes unchanged.
+        PolicyError: The policy raised, or its actions cannot be executed; of its own ``PolicyError`` the first line.
     """
     try:
         actions = policy.act(observation)
-    except PolicyError:
-        raise
+    except PolicyError as error:
+        raise _policy_error(where, first_line(error)) from error
     except Exception as error:
         raise _policy_error(where, f"the policy raised: {describe_error(error)}") from error
     return check_chunk(actions, where=where)

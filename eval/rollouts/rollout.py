@@ -65,7 +65,7 @@ def run_rollout(scene: Scene, policy: Policy, job: Job, *, versions: Versions) -
         versions: Installed software.
 
     Raises:
-        PolicyError: The policy raised, or its actions cannot be executed; its own ``PolicyError`` passes unchanged.
+        PolicyError: The policy raised, or its actions cannot be executed; of its own ``PolicyError`` the first line.
     """
     instance, where = job.instance, rollout_id(policy.info, job)
     scene.reset(job.init_state)

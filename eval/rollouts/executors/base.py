@@ -69,10 +69,8 @@ def run_job(policy: Policy, job: Job, scenes: ScenePool) -> Outcome:
     try:
         rollout = run_rollout(scene, policy, job, versions=installed_versions())
     except PolicyError as error:
-        where, text = rollout_id(policy.info, job), str(error)
-        if not text.startswith(where):  # an error of the policy's own names no rollout
-            text = f"{where}: {text}"
-        return Outcome(job=job, rollout=None, failure=Failure(rollout_id=where, error=text))
+        where = rollout_id(policy.info, job)
+        return Outcome(job=job, rollout=None, failure=Failure(rollout_id=where, error=str(error)))
     return Outcome(job=job, rollout=rollout)
 
 

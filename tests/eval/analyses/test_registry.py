@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pytest
 
 from conflictvla.eval.analyses import registry
-from conflictvla.eval.analyses.analysis import Analysis
+from conflictvla.eval.analyses.analysis import RESERVED_NAMES, Analysis
 from conflictvla.eval.analyses.columns import number_fields, numbers, plain, text_fields
 from conflictvla.eval.analyses.registry import analyses, find_analysis, register_analysis
 from conflictvla.eval.report.page.page import render_report
@@ -96,10 +96,24 @@ def test_an_analysis_that_is_registered_is_in_scores_file_text_and_page(own: Ana
 
 
 def test_a_name_that_is_taken_or_a_table_that_is_missing_is_refused(own: Analysis) -> None:
-    with pytest.raises(InvalidInputError, match="'highest-approach' exists already"):
-        register_analysis(replace(own, name="highest-approach"))
+    with pytest.raises(InvalidInputError, match="'highest_approach' exists already"):
+        register_analysis(replace(own))
     with pytest.raises(NotFoundError, match="no table 'nothing'"):
         register_analysis(replace(own, name="another", uses=("nothing",)))
+    with pytest.raises(InvalidInputError, match="'another' uses 'supplementary', which needs"):
+        register_analysis(replace(own, name="another", uses=("supplementary",)))
+
+
+@pytest.mark.parametrize("name", ["pairs", "tables", "Bad Name", "../x", "", "two__lines"])
+def test_a_name_that_the_scores_file_or_the_file_system_cannot_take_is_refused(own: Analysis, name: str) -> None:
+    with pytest.raises(InvalidInputError, match="cannot be called"):
+        replace(own, name=name)
+
+
+def test_the_reserved_names_are_all_else_that_the_scores_file_holds(tmp_path: Path) -> None:
+    content = json.loads(score(write_dataset(tmp_path / "a", small_evaluation()), supplementary=True).to_json())
+
+    assert set(content) - {analysis.name for analysis in analyses()} == RESERVED_NAMES
 
 
 def test_names_are_distinct_and_every_table_that_one_uses_is_listed_before_it() -> None:

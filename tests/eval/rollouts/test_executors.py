@@ -120,7 +120,9 @@ def test_a_policy_that_hangs_is_recorded_and_loaded_anew_for_the_next_rollout(
     run = _run("misbehaving:Hangs", chosen, tmp_path, executor, keep_going=True)
     assert run.rollouts == 4
     assert len(run.failures) == 4
-    assert [f.error for f in run.failures] == [f"{f.rollout_id}: it did not answer within 1 s" for f in run.failures]
+    assert [f.error for f in run.failures] == [
+        f"{f.rollout_id}: step 0: it did not answer within 1 s" for f in run.failures
+    ]
 
 
 def test_a_full_disk_stops_the_run_in_one_line_and_leaves_only_complete_shards(tmp_path: Path) -> None:

@@ -114,6 +114,10 @@ def test_the_policy_is_handed_the_exact_prompt_that_is_recorded(scenes: ScenePoo
         assert episode.instruction.endswith(instance.instruction)
 
 
+def _refuse_in_two_lines(seen: Observation) -> object:
+    raise PolicyError("no model is loaded\nload one first")
+
+
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
@@ -124,8 +128,9 @@ def test_the_policy_is_handed_the_exact_prompt_that_is_recorded(scenes: ScenePoo
         (lambda seen: np.full((1, 7), np.inf), r"step 0: the actions hold NaN or infinity"),
         (lambda seen: "up", r"step 0: the actions are not numbers \(ValueError: could not convert"),
         (lambda seen: 1 / 0, r"step 0: the policy raised: ZeroDivisionError"),
+        (_refuse_in_two_lines, r"step 0: no model is loaded$"),
     ],
-    ids=["flat", "empty", "narrow", "nan", "inf", "text", "raises"],
+    ids=["flat", "empty", "narrow", "nan", "inf", "text", "raises", "policy-error"],
 )
 def test_a_policy_that_misbehaves_is_named_with_rollout_and_step(
     scenes: ScenePool, short: tuple[Instance, ...], answer: Callable[[Observation], object], message: str
