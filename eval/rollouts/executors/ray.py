@@ -65,7 +65,10 @@ def _stream(ray: Any, spec: str, answer_limit_s: float | None, batches: Sequence
         except ray.exceptions.RayTaskError as error:
             raise _task_error(error) from error
         except (ray.exceptions.RayError, ConnectionError):
-            # The node or process is gone. What it had in hand counts as a crash of the first job left.
+            # The node or process is gone. What it had in hand counts as a crash of the first job left; it had nothing
+            # where it died after its last rollout had come back.
+            if not jobs:
+                continue
             crashes[jobs[0]] = crashes.get(jobs[0], 0) + 1
             if crashes[jobs[0]] >= CRASHES:
                 yield crashed_outcome(spec, jobs.pop(0))
