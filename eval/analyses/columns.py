@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import pyarrow as pa
 
@@ -44,6 +44,14 @@ def count_fields(*names: str) -> list[tuple[str, pa.DataType]]:
 def interval_values(name: str, interval: Interval) -> dict[str, float]:
     """The values of ``interval_fields`` in one row."""
     return {name: interval.value, f"{name}_lo": interval.low, f"{name}_hi": interval.high}
+
+
+def values_of_intervals(names: Iterable[str], intervals: Iterable[Interval]) -> dict[str, float]:
+    """The values of ``interval_fields`` of several columns in one row."""
+    row: dict[str, float] = {}
+    for name, interval in zip(names, intervals, strict=True):
+        row |= interval_values(name, interval)
+    return row
 
 
 def percent(fraction: float, decimals: int = 1) -> str:

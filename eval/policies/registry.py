@@ -14,7 +14,6 @@ from .interface import Policy
 SCRIPTED = ("persist", "refuse", "fail_persist")
 """Names of the scripted agents of the demonstration; ``agents.AGENTS`` has more."""
 
-
 ENTRY_POINTS = "conflictvla.policies"
 """Group of entry points in which an installed package offers policy classes by name."""
 

@@ -20,7 +20,6 @@ from .rollout_set import RolloutSet, check_unique, concatenate
 __all__ = [
     "SCORED_FEATURES",
     "OpenedDataset",
-    "RolloutSet",
     "find_dataset",
     "find_datasets",
     "open_by_policy",
@@ -29,7 +28,6 @@ __all__ = [
     "read_rollouts",
     "read_rollouts_by_policy",
 ]
-
 
 SCORED_FEATURES = ("action", "observation.eef_pos_m", "observation.target_pos_m")
 """Frame features that the measures need; the others stay on disk unless asked for."""

@@ -16,7 +16,6 @@ PATTERN = re.compile(r"hf://(?:datasets/)?(?P<name>[\w.-]+/[\w.-]+)(?:@(?P<revis
 NEEDED_FILES = ("manifest.json", "meta/*", "meta/episodes/*", "data/*", "*.parquet", "*.jsonl", "*.npz", "*.json")
 """What is fetched: all but videos. ``*`` also matches what lies in subfolders."""
 
-
 PACKAGED = "packaged"
 """As a source: the recorded rollouts that come with the package."""
 

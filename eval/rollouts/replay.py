@@ -18,7 +18,8 @@ from ...toolkit.errors import InvalidInputError
 from ...toolkit.rounding import VARIABLE, rounding_kernel
 from ...toolkit.simulation.scene import Scene
 from ...toolkit.simulation.scene_pool import ScenePool
-from ..recordings.reading import RolloutSet, read_rollouts
+from ..recordings.reading import read_rollouts
+from ..recordings.rollout_set import RolloutSet
 from .recorder import Recorder, Recording
 
 REPLAYED = ("action", "observation.eef_pos_m", "observation.joint_pos_rad", "observation.target_pos_m")

@@ -11,7 +11,7 @@ from ...statistics.intervals import cluster_intervals
 from ...statistics.ratio import mean_of_defined
 from ...statistics.resampling import generator
 from ..analysis import Analysis
-from ..columns import count_fields, interval_fields, interval_values, intervals, plain, text_fields
+from ..columns import count_fields, interval_fields, intervals, plain, text_fields, values_of_intervals
 from ..groups import base_task_clusters, groups_of
 
 ARMS = ("conflict", "reference")
@@ -32,9 +32,8 @@ def abstention(pairs: pa.Table) -> pa.Table:
         chosen = pairs.take(pa.array(group.rows))
         ratios = [mean_of_defined(chosen[f"{arm}_stops"].to_numpy().astype(np.float64)) for arm in ARMS]
         row: dict[str, Any] = {"policy": group.policy, "prompt": group.prompt, "n": chosen.num_rows}
-        for arm, interval in zip(ARMS, cluster_intervals(ratios, clusters[group.rows], generator()), strict=True):
-            row |= interval_values(arm, interval)
-        rows.append(row)
+        found = cluster_intervals(ratios, clusters[group.rows], generator())
+        rows.append(row | values_of_intervals(ARMS, found))
     return pa.Table.from_pylist(rows, schema=SCHEMA)
 
 

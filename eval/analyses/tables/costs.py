@@ -11,7 +11,16 @@ from ...statistics.intervals import cluster_intervals
 from ...statistics.ratio import mean_of_defined
 from ...statistics.resampling import generator
 from ..analysis import Analysis
-from ..columns import count_fields, interval_fields, interval_values, intervals, percents, plain, rounded, text_fields
+from ..columns import (
+    count_fields,
+    interval_fields,
+    intervals,
+    percents,
+    plain,
+    rounded,
+    text_fields,
+    values_of_intervals,
+)
 from ..groups import base_task_clusters, groups_of, success
 
 GROUPED_BY = (None, "family", "level", "suite")
@@ -63,10 +72,7 @@ def _means(pairs: pa.Table, clusters: IntArray) -> dict[str, float]:
         reference_goal_success_rate(success(pairs, "conflict")),
         mean_of_defined(pairs["TAR"].to_numpy()),
     ]
-    row: dict[str, float] = {}
-    for name, interval in zip(COST_MEANS, cluster_intervals(ratios, clusters, generator()), strict=True):
-        row |= interval_values(name, interval)
-    return row
+    return values_of_intervals(COST_MEANS, cluster_intervals(ratios, clusters, generator()))
 
 
 ANALYSIS = Analysis(

@@ -24,7 +24,7 @@ from ...statistics.intervals import Interval, cluster_intervals
 from ...statistics.ratio import Ratio, mean_of_defined
 from ...statistics.resampling import generator
 from ..analysis import Analysis
-from ..columns import arrow, count_fields, interval_fields, interval_values, intervals, plain, text_fields
+from ..columns import arrow, count_fields, interval_fields, intervals, plain, text_fields, values_of_intervals
 from ..groups import Group, base_task_clusters, groups_of, success
 
 TITLES = {
@@ -113,9 +113,7 @@ def _row(pairs: pa.Table, clusters: IntArray, group: Group, column: str | None, 
     row: dict[str, Any] = {"policy": group.policy, "prompt": group.prompt, "n": count}
     if column is not None:
         row[column] = group.name
-    for name, interval in found.items():
-        row |= interval_values(name, interval)
-    return row
+    return row | values_of_intervals(found, found.values())
 
 
 def _intervals(pairs: pa.Table, clusters: IntArray, rows: IntArray) -> dict[str, Interval]:

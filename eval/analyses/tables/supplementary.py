@@ -16,12 +16,12 @@ from ..columns import (
     ENDS,
     count_fields,
     interval_fields,
-    interval_values,
     intervals,
     number_fields,
     numbers,
     plain,
     text_fields,
+    values_of_intervals,
 )
 from ..groups import base_task_clusters, groups_of, success
 
@@ -107,9 +107,7 @@ def _means(pairs: pa.Table, clusters: IntArray) -> dict[str, Any]:
         "median_divergence_step": median if np.isfinite(median) else float("nan"),
         "n": pairs.num_rows,
     }
-    for name, interval in zip(MEANS, intervals, strict=True):
-        row |= interval_values(name, interval)
-    return row
+    return row | values_of_intervals(MEANS, intervals)
 
 
 ANALYSIS = Analysis(

@@ -7,9 +7,9 @@ from itertools import groupby
 from typing import Any
 
 from ...analyses.analysis import Cell
-from ...analyses.columns import SYMBOLS, interval_cell, p_value, percent, probe_text, signed
+from ...analyses.columns import SYMBOLS, p_value, percent, probe_text, signed
 from ...analyses.groups import base_task_clusters
-from ...analyses.tables.measures import GROUPINGS, TITLES, group_column, shown_measures
+from ...analyses.tables.measures import GROUPINGS, group_column, shown_measures
 from ...measures import Measure
 from ...scores.scores import Scores
 from ...scores.text_tables import TextTable, text_table
@@ -87,20 +87,20 @@ class ProbeChange:
 
 def table_view(scores: Scores, by: str) -> TableView:
     """One of the tables of scores by group."""
-    table = scores.table(by).to_pylist()
-    measures, group = shown_measures(by), group_column(by)
+    table, shown = scores.table(by).to_pylist(), text_table(scores, by)
+    group = group_column(by)
     rows = [
         TableRow(
             policy=row["policy"],
             group=row[group] if group else "",
-            cells=tuple(interval_cell(row, measure.name) for measure in measures),
+            cells=cells[shown.labels : -1],
             n=row["n"],
             first_of_policy=index == 0 or table[index - 1]["policy"] != row["policy"],
         )
-        for index, row in enumerate(table)
+        for index, (row, cells) in enumerate(zip(table, shown.cells, strict=True))
     ]
     prompts = tuple(sorted({row["prompt"] for row in table}))
-    return TableView(title=TITLES[by], group=group, prompts=prompts, measures=measures, rows=tuple(rows))
+    return TableView(title=shown.title, group=group, prompts=prompts, measures=shown_measures(by), rows=tuple(rows))
 
 
 def further_tables(scores: Scores) -> list[TextTable]:
