@@ -9,12 +9,13 @@ import mujoco
 import numpy as np
 import pytest
 
+from conflictvla.eval.policies.observing import observe
 from conflictvla.toolkit.arrays import FloatArray
 from conflictvla.toolkit.libero.base_tasks import base_tasks
 from conflictvla.toolkit.records import SUITES
 from conflictvla.toolkit.simulation.scene import Scene
 
-from ..stock_scene import largest_difference, reset_stock, stock_scene
+from ..stock_libero import StockLibero, largest_difference, start_difference
 
 STEPS = 40
 SUBSTEPS = 25
@@ -35,8 +36,8 @@ def scene(suite: str) -> Scene:
 
 
 @pytest.fixture(scope="module")
-def stock(scene: Scene) -> Scene:
-    return stock_scene(scene.task)
+def stock(scene: Scene) -> StockLibero:
+    return StockLibero(scene.task)
 
 
 def _drive(step: Callable[..., object]) -> None:
@@ -44,15 +45,44 @@ def _drive(step: Callable[..., object]) -> None:
         step(action)
 
 
-def test_steps_are_liberos_to_the_last_bit(scene: Scene, stock: Scene, suite: str, figures: dict[str, float]) -> None:
+def test_steps_are_liberos_to_the_last_bit(
+    scene: Scene, stock: StockLibero, suite: str, figures: dict[str, float]
+) -> None:
     difference = largest_difference(scene, stock, ACTIONS)
     figures[f"stock_state_max_abs_diff_{suite}"] = difference
     figures["stock_state_max_abs_diff"] = max(figures.get("stock_state_max_abs_diff", 0.0), difference)
     assert difference < 1e-9
 
 
+def test_policies_begin_where_peers_begin(suite: str, figures: dict[str, float]) -> None:
+    """The protocol's 200 starts, each against LIBERO's own ``reset``, ``set_init_state`` and ten no-ops."""
+    for task in base_tasks(suite):
+        scene, stock = Scene(task), StockLibero(task)
+        for init_state in range(5):
+            away_mm, turned_deg = start_difference(scene, stock, init_state)
+            _keep(figures, "start_pose_max_mm", away_mm, max)
+            _keep(figures, "start_pose_max_deg", turned_deg, max)
+    assert figures["start_pose_max_mm"] <= 0.3
+    assert figures["start_pose_max_deg"] <= 0.1
+
+
+def test_liberos_observation_is_older_than_the_state(
+    scene: Scene, stock: StockLibero, figures: dict[str, float]
+) -> None:
+    """How far LIBERO's 8-D state, sampled before a control step ends, is from the state that our policies receive."""
+    stock.begin_in(scene, 0)
+    scene.reset(0)
+    for action in ACTIONS:
+        scene.step(action)
+        theirs, ours = stock.env.step(action)[0], observe(scene, 0)
+        position = np.abs(ours.eef_pos_m - theirs["robot0_eef_pos"]).max()
+        joints = np.abs(ours.joint_pos_rad - theirs["robot0_joint_pos"]).max()
+        _keep(figures, "libero_observation_behind_mm", 1e3 * float(position), max)
+        _keep(figures, "libero_observation_behind_rad", float(joints), max)
+
+
 def test_steps_take_less_time_than_liberos(
-    scene: Scene, stock: Scene, suite: str, figures: dict[str, float], best_seconds: Callable[..., float]
+    scene: Scene, stock: StockLibero, suite: str, figures: dict[str, float], best_seconds: Callable[..., float]
 ) -> None:
     def step(action: FloatArray) -> bool:
         scene.step(action)
@@ -62,8 +92,8 @@ def test_steps_take_less_time_than_liberos(
     for _ in range(5):  # in turn, so that a slow moment of the machine hits all three
         scene.reset(0, settle_steps=0)
         ours_s = min(ours_s, best_seconds(lambda: _drive(step), repeats=1) / STEPS)
-        reset_stock(stock)
-        stock_s = min(stock_s, best_seconds(lambda: _drive(stock.libero.step), repeats=1) / STEPS)
+        stock.begin_in(scene, 0)
+        stock_s = min(stock_s, best_seconds(lambda: _drive(stock.env.step), repeats=1) / STEPS)
         floor_s = min(floor_s, best_seconds(lambda: _mujoco_alone(scene), repeats=1) / STEPS)
 
     figures[f"state_step_ms_{suite}"] = ours_s * 1e3

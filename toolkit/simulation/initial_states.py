@@ -107,7 +107,7 @@ def _placements(scene: Scene) -> dict[str, Any]:
 
 def _come_to_rest(scene: Scene) -> None:
     with scene.movers_paused():
-        scene.reset_controller()
+        scene.hold_pose()
         for _ in range(REST_STEPS):
             scene.step(NO_OP)
 

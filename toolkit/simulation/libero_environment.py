@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import mujoco
 import numpy as np
 
+from ..arrays import FloatArray
 from ..errors import NotFoundError
 from ..libero.base_tasks import bddl_path
 from ..libero.install import load_libero, quiet
@@ -66,6 +68,23 @@ def arm_indices(env: Any) -> ArmIndices:
         gripper_actuators=np.array(robot._ref_joint_gripper_actuator_indexes),  # noqa: SLF001
         grip_site=int(robot.eef_site_id),
     )
+
+
+def nominal_hand(env: Any, arm: ArmIndices) -> tuple[FloatArray, FloatArray]:
+    """Where the site between the fingertips is while the arm is in the robot's nominal posture.
+
+    Args:
+        env: LIBERO's environment.
+        arm: Indices of the arm in its model.
+
+    Returns:
+        Position in m, shape (3,), and orientation matrix, shape (3, 3).
+    """
+    model = env.sim.model._model  # noqa: SLF001  # robosuite offers no other way to MjModel
+    data = mujoco.MjData(model)
+    data.qpos[arm.qpos] = env.robots[0].init_qpos
+    mujoco.mj_kinematics(model, data)
+    return np.array(data.site_xpos[arm.grip_site]), np.array(data.site_xmat[arm.grip_site]).reshape(3, 3)
 
 
 def controller_gains(env: Any) -> ControllerGains:

@@ -23,7 +23,7 @@ from ..arrays import FloatArray
 from ..libero.base_tasks import check_init_states, initial_states, task_constraints
 from ..records import CONTROL_HZ, SETTLE_STEPS, BaseTask
 from ..safety import Constraints, print_constraints
-from .libero_environment import arm_indices, build_environment, controller_gains
+from .libero_environment import arm_indices, build_environment, controller_gains, nominal_hand
 from .stepping.contact_check import ContactCheck
 from .stepping.controller import PoseController
 from .stepping.movers import MASS_FACTOR, Movers
@@ -100,6 +100,7 @@ class Scene:
         self.arm = arm_indices(self.libero)
         self.hand = int(self.model.body(self.libero.robots[0].robot_model.eef_name).id)
         self._controller = PoseController(self.model, self.data, self.arm, controller_gains(self.libero))
+        self._nominal_hand = nominal_hand(self.libero, self.arm)
         self._physics_size = mujoco.mj_stateSize(self.model, STATE_SPEC)
         self._substeps = round(1.0 / CONTROL_HZ / self.model.opt.timestep)
         self._model_at_reset = tuple(np.array(part) for part in _mutable_model(self.model))
@@ -122,6 +123,10 @@ class Scene:
     def reset(self, init_state: int, *, settle_steps: int = SETTLE_STEPS) -> None:
         """Put the scene into one of its initial states, completely, and let it settle under no-ops.
 
+        The controller begins as after LIBERO's ``reset``, which every evaluation on LIBERO calls before
+        ``set_init_state``: its orientation goal is the hand's at the robot's nominal posture. A no-op leaves that goal
+        alone, so the no-ops turn the hand upright, and there a policy begins, as the demonstrations do.
+
         Args:
             init_state: LIBERO's number of the initial state, from 0.
             settle_steps: No-op control steps after the reset.
@@ -142,7 +147,7 @@ class Scene:
             self._movers.reset()
         mujoco.mj_forward(self.model, self.data)
         self.data.qacc_warmstart[:] = 0.0
-        self._controller.reset()
+        self._controller.reset(*self._nominal_hand)
         for _ in range(settle_steps):
             self.step(NO_OP)
 
@@ -172,9 +177,9 @@ class Scene:
         finally:
             self._movers = movers
 
-    def reset_controller(self) -> None:
-        """Let the controller begin from the present pose, as after a reset."""
-        self._controller.reset()
+    def hold_pose(self) -> None:
+        """Let the controller hold the present pose; after ``reset`` it goes for that of the robot's nominal posture."""
+        self._controller.hold()
 
     def succeeded(self) -> bool:
         """Whether the base task's goal holds now, by LIBERO's own predicates."""

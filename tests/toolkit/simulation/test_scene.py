@@ -10,13 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from conflictvla.toolkit.arrays import FloatArray
 from conflictvla.toolkit.errors import InvalidInputError, NotFoundError
 from conflictvla.toolkit.libero.base_tasks import base_task, base_tasks, bddl_path, initial_states
 from conflictvla.toolkit.libero.install import load_libero, quiet
-from conflictvla.toolkit.records import HORIZONS, SETTLE_STEPS, SUITES
+from conflictvla.toolkit.records import HORIZONS, SETTLE_STEPS, SUITES, BaseTask
 from conflictvla.toolkit.simulation.scene import NO_OP, Scene
 from conflictvla.toolkit.simulation.scene_pool import ScenePool
 from conflictvla.toolkit.simulation.stepping import mujoco_library
+
+from ...stock_libero import StockLibero, largest_difference, start_difference
+
+START_MM, START_DEG = 0.3, 0.1
+"""How far from the peers' a start may be, see the protocol."""
 
 REPEATS = 10
 ACTIONS = np.random.default_rng(7).uniform(-1.0, 1.0, (12, 7))
@@ -161,6 +167,24 @@ def test_the_initial_state_is_liberos(scene: Scene) -> None:
     assert scene.data.time == 0.0
 
 
+@pytest.mark.parametrize("suite", SUITES)
+def test_a_policy_begins_where_every_peer_begins(suite: str) -> None:
+    task = base_tasks(suite)[3]
+    ours, stock = Scene(task), StockLibero(task)
+    for init_state in (0, 4):
+        away_mm, turned_deg = start_difference(ours, stock, init_state)
+        assert away_mm <= START_MM
+        assert turned_deg <= START_DEG
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", base_tasks(), ids=lambda task: task.task_id)
+def test_every_base_task_begins_where_every_peer_begins(task: BaseTask) -> None:
+    ours, stock = Scene(task), StockLibero(task)
+    differences = [start_difference(ours, stock, init_state) for init_state in range(5)]
+    assert np.max(differences, axis=0).tolist() <= [START_MM, START_DEG]
+
+
 @pytest.mark.parametrize(
     "task_id",
     [
@@ -170,22 +194,42 @@ def test_the_initial_state_is_liberos(scene: Scene) -> None:
         pytest.param("libero_10/2", marks=pytest.mark.slow),
     ],
 )
-def test_steps_equal_the_stock_step_to_the_last_bit(task_id: str) -> None:
-    """Against LIBERO's own step, its controller and gripper command reset by hand, over 200 random actions."""
+def test_start_and_steps_equal_liberos_to_the_last_bit(task_id: str) -> None:
+    """The start and 200 random actions, where the fixtures stand alike and the solver starts cold."""
     suite, name = task_id.split("/")
     task = base_tasks(suite)[int(name)] if name.isdigit() else base_task(suite, name)
-    ours, stock = Scene(task), Scene(task)
-    stock.reset(0, settle_steps=0)
-    robot = stock.libero.robots[0]
-    robot.controller.update(force=True)
-    robot.controller.reset_goal()
-    robot.gripper.current_action = np.zeros(2)
-    ours.reset(0, settle_steps=0)
-    for action in np.random.default_rng(0).uniform(-1.0, 1.0, (200, 7)):
-        ours.step(action)
-        stock.libero.step(action)
-        np.testing.assert_array_equal(ours.data.qpos, stock.data.qpos)
-        np.testing.assert_array_equal(ours.data.qvel, stock.data.qvel)
+    actions = np.random.default_rng(0).uniform(-1.0, 1.0, (200, 7))
+    assert largest_difference(Scene(task), StockLibero(task), actions) == 0.0
+
+
+class _Substeps:
+    """Keeps arm joints, fingertips' position and hand orientation after each substep, as MuJoCo then has them."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self.seen: list[tuple[FloatArray, FloatArray, FloatArray]] = []
+
+    def begin_step(self) -> None:
+        self.seen = []
+
+    def end_substep(self) -> None:
+        self.seen.append((self._scene.joint_pos_rad(), self._scene.grip_pos(), self._scene.grip_quat_wxyz()))
+
+
+def test_liberos_observation_is_of_the_last_but_one_substep(scene: Scene) -> None:
+    """What docs/pages/settings.md says of the difference: its joints are 2 ms old, its poses and pictures 4 ms."""
+    stock = StockLibero(scene.task)
+    stock.begin_in(scene, 1)
+    scene.reset(1)
+    scene.substep_watch = substeps = _Substeps(scene)
+    for action in np.random.default_rng(2).uniform(-1.0, 1.0, (30, 7)):
+        scene.step(action)
+        seen = stock.env.step(action)[0]
+        joints, position, quat = substeps.seen[-2]
+        np.testing.assert_array_equal(joints, seen["robot0_joint_pos"])
+        # MuJoCo computes poses at the beginning of a substep, from the joints that the one before it left.
+        np.testing.assert_array_equal(position, seen["robot0_eef_pos"])
+        np.testing.assert_array_equal(quat[[1, 2, 3, 0]], seen["robot0_eef_quat"])
 
 
 @pytest.mark.parametrize("wrong", [-1, 50])

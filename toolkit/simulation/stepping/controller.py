@@ -46,6 +46,7 @@ class PoseController:
         )
 
         self._problem = constraint_problem(model, data, self._buffers.mass)
+        self._believes_reset_pose = False
 
     @property
     def solves_constraints(self) -> bool:
@@ -58,10 +59,25 @@ class PoseController:
         own = self._buffers
         return np.concatenate([own.goal_pos, own.goal_ori.ravel(), own.finger_command])
 
-    def reset(self) -> None:
+    def reset(self, position: FloatArray, orientation: FloatArray) -> None:
+        """Forget everything, and begin as robosuite's controller does after LIBERO's reset.
+
+        It then believes the hand to be where LIBERO's reset left it, whatever state the simulator was put into since:
+        its goals are that pose, the first action is relative to it, and the first substep sees no error to act upon.
+
+        Args:
+            position: Where the reset left the hand, in m, shape (3,).
+            orientation: Its orientation matrix there, shape (3, 3).
+        """
+        own = self._buffers
+        own.goal_pos[:], own.goal_ori[:], own.finger_command[:] = position, orientation, 0.0
+        self._believes_reset_pose = True
+
+    def hold(self) -> None:
         """Forget everything: the goal becomes the present pose, the finger command zero. Needs current kinematics."""
         own = self._buffers
         own.goal_pos[:], own.goal_ori[:], own.finger_command[:] = own.grip_pos, own.grip_ori, 0.0
+        self._believes_reset_pose = False
 
     def execute(self, action: FloatArray, substeps: int) -> None:
         """Execute one control step. Needs positions up to date, and leaves them so.
@@ -106,16 +122,29 @@ class PoseController:
 
     def _step(self, substeps: int, gripper_action: float, *, current: bool) -> None:
         """Execute physics substeps; ``current`` says whether what depends on positions alone is up to date."""
+        if self._believes_reset_pose:
+            self._believes_reset_pose = False
+            self._execute(1, gripper_action, self._gains_without_error(), current=current)
+            substeps, current = substeps - 1, False
+        self._execute(substeps, gripper_action, self._gains, current=current)
+
+    def _execute(self, substeps: int, gripper_action: float, gains: ControllerGains, *, current: bool) -> None:
         # The bindings' own way to the C structures.
         model, data = self._model._address, self._data._address  # noqa: SLF001
-        execute_substeps(
-            model, data, substeps, current, gripper_action, self._buffers, self._arm, self._gains, self._problem
-        )
+        execute_substeps(model, data, substeps, current, gripper_action, self._buffers, self._arm, gains, self._problem)
+
+    def _gains_without_error(self) -> ControllerGains:
+        """Gains under which the arm is held against gravity and nothing else."""
+        none = np.zeros(6)
+        here = np.array(self._buffers.qpos[self._arm.qpos])
+        return self._gains._replace(kp=none, kd=none, nullspace_posture=here)
 
     def _set_goal(self, action: FloatArray) -> None:
         """Set the goal pose from the first six components of an action."""
         own, delta = self._buffers, action * self._gains.output_scale
+        believed = self._believes_reset_pose
+        position, orientation = (own.goal_pos, own.goal_ori) if believed else (own.grip_pos, own.grip_ori)
         # As in robosuite: a zero rotation keeps the previous orientation goal, a zero translation does not.
         if np.any(np.abs(delta[3:]) > 0.0):
-            own.goal_ori[:] = set_goal_orientation(delta[3:], np.array(own.grip_ori))
-        own.goal_pos[:] = own.grip_pos + delta[:3]
+            own.goal_ori[:] = set_goal_orientation(delta[3:], np.array(orientation))
+        own.goal_pos[:] = position + delta[:3]

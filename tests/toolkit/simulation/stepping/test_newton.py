@@ -25,7 +25,7 @@ from conflictvla.toolkit.simulation.stepping.newton.problem import (
 )
 from conflictvla.toolkit.simulation.stepping.newton.solver import smooth_cost, solve
 
-from ....stock_scene import largest_difference, stock_scene
+from ....stock_libero import StockLibero, largest_difference
 
 needs_processor = pytest.mark.skipif(platform.machine() not in PROCESSORS, reason="MuJoCo rounds otherwise here")
 
@@ -154,7 +154,7 @@ def test_a_scene_of_libero_is_solved_as_by_mujoco(suite: str) -> None:
 @pytest.mark.parametrize("task", base_tasks(), ids=lambda task: task.task_id)
 def test_every_base_task_steps_as_by_libero(task: BaseTask) -> None:
     actions = np.random.default_rng(0).uniform(-1.0, 1.0, (200, 7))
-    assert largest_difference(Scene(task), stock_scene(task), actions) == 0.0
+    assert largest_difference(Scene(task), StockLibero(task), actions) == 0.0
 
 
 @pytest.mark.parametrize(
