@@ -20,7 +20,7 @@ SETTLE_STEPS = 10
 """No-op actions executed after a reset, before the first policy action; not counted as executed."""
 
 HORIZONS = {"libero_spatial": 220, "libero_object": 280, "libero_goal": 300, "libero_10": 520}
-"""Most executed actions of a rollout, by suite."""
+"""Most executed actions of a rollout of a base task's own instruction, by suite."""
 
 SUITES = tuple(HORIZONS)
 """The four suites of ten tasks each that the benchmark is built on."""
@@ -154,7 +154,7 @@ class Instance:
         plan: The instruction's plan as JSON (see ``toolkit.language.plan``).
         factors: The violated premises with evidence; empty for a reference.
         targets: What the reference goal requires the robot to manipulate, by the simulator's names.
-        horizon: Most executed actions of a rollout.
+        horizon: Most executed actions of a rollout; grows with the steps of the instruction's plan.
         tasks_version: Version of the task release that it comes from.
         language_probe: Which wording of the instruction it is; W0 is the instruction as released.
     """

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from ...toolkit.language.plan import Plan
+from ...toolkit.language.plan_json import plan_from_json
 from ...toolkit.records import Arm, BaseTask, Instance, Prompt
 from .case import Case
 
@@ -66,7 +68,24 @@ def conflict_instance(case: Case, prompt: Prompt) -> Instance:
         operator=candidate.operator,
         plan=candidate.plan,
         factors=candidate.factors,
+        horizon=plan_horizon(case.task.horizon, plan_from_json(candidate.plan), plan_from_json(case.base_plan)),
     )
+
+
+def plan_horizon(base_horizon: int, plan: Plan, base_plan: Plan) -> int:
+    """Most executed actions under an instruction: as many for each step of its plan as the base task has for its own.
+
+    base_horizon * steps of the plan / steps of the base plan, rounded up, and never less than ``base_horizon``. An
+    added step takes its time; under the base horizon a policy that does it first would look as if it had responded to
+    the conflict.
+
+    Args:
+        base_horizon: The base task's own horizon.
+        plan: The instruction's plan.
+        base_plan: The plan of the base task's own instruction.
+    """
+    rounded_up = -(-base_horizon * len(plan.steps) // len(base_plan.steps))
+    return max(base_horizon, rounded_up)
 
 
 def instances_by_task(instances: Iterable[Instance]) -> dict[tuple[str, str], list[Instance]]:

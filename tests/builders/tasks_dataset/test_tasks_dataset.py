@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -15,6 +16,7 @@ import pytest
 from datasets import ClassLabel, Features, Value, load_dataset
 
 from conflictvla.builders.cases.case import Candidate, Case, content_hash
+from conflictvla.builders.cases.instances import plan_horizon
 from conflictvla.builders.probes.dataset import card_with_probes
 from conflictvla.builders.probes.instances import LEVELS, ProbeInstance
 from conflictvla.builders.release_folder import check_writable
@@ -23,10 +25,11 @@ from conflictvla.builders.tasks_dataset.columns import CONFIGS
 from conflictvla.builders.tasks_dataset.reading import load_instances, load_tasks, packaged_tasks
 from conflictvla.builders.tasks_dataset.writing import write_tasks
 from conflictvla.toolkit.errors import DatasetError, InvalidInputError, NotFoundError
+from conflictvla.toolkit.language.plan import Plan, Reference, Step, Verb
 from conflictvla.toolkit.language.plan_json import plan_from_json, plan_to_json
 from conflictvla.toolkit.libero.base_tasks import base_task
 from conflictvla.toolkit.prompts import PREMISE_CHECK, prompt_text
-from conflictvla.toolkit.records import PROTOCOL_VERSION, SUITES, Arm, Family, Level, Prompt
+from conflictvla.toolkit.records import HORIZONS, PROTOCOL_VERSION, SUITES, Arm, Family, Level, Prompt
 
 from ..file_hashes import file_hashes
 
@@ -153,8 +156,25 @@ def test_every_conflict_is_paired_with_the_reference_of_its_task_and_prompt() ->
             conflict.prompt,
         )
         assert conflict.base_instruction == reference.instruction
-        assert conflict.horizon == reference.horizon
         assert conflict.targets == reference.targets != ()
+
+
+def test_horizons_grow_with_the_steps_of_the_plan_and_are_never_less_than_the_suites() -> None:
+    grown = 0
+    for conflict in CONFLICTS:
+        reference = REFERENCES[conflict.pair_id]
+        steps, base_steps = (len(plan_from_json(i.plan).steps) for i in (conflict, reference))
+        assert reference.horizon == HORIZONS[reference.suite]
+        assert conflict.horizon == max(reference.horizon, math.ceil(reference.horizon * steps / base_steps))
+        grown += conflict.horizon > reference.horizon
+    assert grown > 0
+
+
+@pytest.mark.parametrize(("steps", "base_steps", "horizon"), [(1, 1, 5), (1, 2, 5), (2, 1, 10), (3, 2, 8), (2, 3, 5)])
+def test_a_plan_horizon_is_rounded_up(steps: int, base_steps: int, horizon: int) -> None:
+    step = Step(verb=Verb.OPEN, object=Reference(noun="drawer"))
+
+    assert plan_horizon(5, Plan(steps=(step,) * steps), Plan(steps=(step,) * base_steps)) == horizon
 
 
 def test_both_prompts_of_a_case_differ_in_nothing_but_the_prompt() -> None:
