@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..eval.selection import HorizonKind
 from ..toolkit.records import VisualNoise
 from .console import ERR, FOUND_SOMETHING_WRONG, OUT, print_json, print_line, print_warning, progress_bar
 from .options import (
@@ -57,6 +58,9 @@ def run(
     language: Annotated[str, typer.Option(help="Language probes, comma-separated, such as W0,W2.")] = "W0",
     init_states: Annotated[str, typer.Option(help="Initial states, such as 0-4 or 0,7.")] = "0-4",
     seed: PolicySeedOption = 0,
+    horizon: Annotated[
+        HorizonKind, typer.Option(help="By the steps of an instruction's plan, or the base task's own.")
+    ] = HorizonKind.PLAN,
     visual: Annotated[str, typer.Option(help="Visual probes, comma-separated, such as V0,V3.")] = "V0",
     visual_noise: VisualNoiseOption = VisualNoise.GAUSSIAN,
     workers: Annotated[int, typer.Option(help="Processes on this machine.")] = 1,
@@ -73,10 +77,10 @@ def run(
     """
     from ..eval.rollouts.executors.choose import choose_executor
     from ..eval.rollouts.run import run_policy
-    from ..eval.selection import parse_numbers, parse_visual_probes
+    from ..eval.selection import parse_numbers, parse_visual_probes, with_horizons
 
     states, probes = parse_numbers(init_states, "--init-states"), parse_visual_probes(visual)
-    instances = _instances_to_run(cases, prompts, language, tasks)
+    instances = with_horizons(_instances_to_run(cases, prompts, language, tasks), horizon)
     executor = choose_executor(workers, ray, answer_limit_s=answer_limit)
     with run_progress(len(instances) * len(states) * len(probes), as_json=as_json) as progress:
         finished = run_policy(

@@ -4,11 +4,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
 from ..toolkit.errors import InvalidInputError, NotFoundError, choices
 from ..toolkit.records import Arm, Instance, LanguageProbe, Prompt, VisualProbe
+
+
+class HorizonKind(StrEnum):
+    """Which horizon rollouts have: the release's, which grows with an instruction's plan, or the base task's own."""
+
+    PLAN = "plan"
+    BASE = "base"
+
+
+def with_horizons(instances: Sequence[Instance], kind: HorizonKind) -> tuple[Instance, ...]:
+    """The instances with the horizons asked for.
+
+    Args:
+        instances: Instances with their references.
+        kind: ``PLAN`` leaves the release's; ``BASE`` gives each instance the horizon of its reference.
+    """
+    if kind is HorizonKind.PLAN:
+        return tuple(instances)
+    base = {instance.instance_id: instance.horizon for instance in instances if instance.arm is Arm.REFERENCE}
+    return tuple(replace(instance, horizon=base[instance.pair_id]) for instance in instances)
 
 
 def select_conflicts(

@@ -5,9 +5,16 @@ from __future__ import annotations
 import pytest
 
 from conflictvla.builders.tasks_dataset.reading import load_instances
-from conflictvla.eval.selection import find_case, parse_numbers, parse_prompts, select_conflicts
+from conflictvla.eval.selection import (
+    HorizonKind,
+    find_case,
+    parse_numbers,
+    parse_prompts,
+    select_conflicts,
+    with_horizons,
+)
 from conflictvla.toolkit.errors import InvalidInputError, NotFoundError
-from conflictvla.toolkit.records import Arm, Family, Level, Prompt
+from conflictvla.toolkit.records import HORIZONS, Arm, Family, Level, Prompt
 
 INSTANCES = load_instances()
 CONFLICTS = [i for i in INSTANCES if i.arm is Arm.CONFLICT]
@@ -113,3 +120,11 @@ def test_release_without_cases_is_distinguished_from_a_misspelt_id() -> None:
     assert select_conflicts([], None, BOTH) == ()
     with pytest.raises(NotFoundError, match=r"no case '\*': there are none at all"):
         select_conflicts([], "*", BOTH)
+
+
+def test_horizons_are_the_releases_or_on_request_those_of_the_base_tasks() -> None:
+    base = with_horizons(INSTANCES, HorizonKind.BASE)
+
+    assert with_horizons(INSTANCES, HorizonKind.PLAN) == INSTANCES
+    assert [i.horizon for i in base] == [HORIZONS[i.suite] for i in INSTANCES]
+    assert any(i.horizon < released.horizon for i, released in zip(base, INSTANCES, strict=True))
