@@ -32,13 +32,13 @@ MUST_AGREE = (
     "suite",
     "base_task",
     "base_task_index",
-    "horizon",
     "targets",
     "scene_sha256",
     "settled_state_sha256",
     *VERSION_FIELDS,
 )
-"""Fields on which the two rollouts of a pair must agree, in the order in which a disagreement is looked for."""
+"""Fields on which the two rollouts of a pair must agree, in the order in which a disagreement is looked for. The horizon
+is none of them: a conflict whose plan has more steps has a longer one."""
 
 NO_REFERENCE = "no reference rollout"
 DUPLICATE_REFERENCE = "duplicate reference rollout"

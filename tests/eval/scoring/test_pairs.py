@@ -14,10 +14,11 @@ from conflictvla.builders.rollouts.episode_record import EpisodeRecord
 from conflictvla.builders.rollouts.schema import Rollout
 from conflictvla.eval.recordings.reading import read_rollouts
 from conflictvla.eval.recordings.rollout_set import RolloutSet
+from conflictvla.eval.scoring.pair_table import score_pairs
 from conflictvla.eval.scoring.pairs import MUST_AGREE, Pairing, pair_rollouts
 from conflictvla.toolkit.records import Arm, LanguageProbe, Prompt, VisualProbe
 
-from ..synthetic_rollouts import make_record, reaching_rollout, sha256, small_evaluation, write_dataset
+from ..synthetic_rollouts import make_record, make_rollout, reaching_rollout, sha256, small_evaluation, write_dataset
 
 OTHER_VALUES: dict[str, Any] = {
     "policy_revision": "r2",
@@ -28,7 +29,6 @@ OTHER_VALUES: dict[str, Any] = {
     "suite": "libero_10",
     "base_task": "turn_on_the_stove",
     "base_task_index": 3,
-    "horizon": 299,
     "targets": ("bowl", "plate"),
     "scene_sha256": sha256("another fixture pose"),
     "settled_state_sha256": sha256("another settled state"),
@@ -130,6 +130,26 @@ def test_a_pair_that_disagrees_is_refused_by_the_name_of_the_field(tmp_path: Pat
     assert refused_fields(found) == {field: 1}
     assert found.unused_references == 1
     assert f"{field}: reference has" in str(refusal)
+
+
+def test_a_conflict_of_more_steps_has_a_longer_horizon_and_is_measured_over_what_both_did(tmp_path: Path) -> None:
+    """The reference ends at its horizon of 4, the conflict, which does the same and goes on, at 8."""
+    rng = np.random.default_rng(2)
+    action, eef = rng.uniform(-1.0, 1.0, (8, 7)), rng.normal(size=(9, 3))
+    target = np.zeros((9, 1, 3))
+    reference = make_rollout(make_record(horizon=4), action[:4], eef[:5], target[:5])
+    conflict = make_rollout(make_record(arm=Arm.CONFLICT, horizon=8), action, eef, target)
+    rollouts = read_rollouts(write_dataset(tmp_path / "set", [reference, conflict]))
+
+    found = pair_rollouts(rollouts)
+    assert (len(found), found.refusals) == (1, ())
+    (pair,) = score_pairs(rollouts, found).to_pylist()
+
+    assert (pair["reference_steps"], pair["conflict_steps"]) == (4, 8)
+    assert pair["TS"] == pytest.approx(1.0)
+    assert pair["Early20_TS"] == pytest.approx(1.0)
+    mean = [np.linalg.norm(action[:steps, :6].astype(np.float32), axis=1).mean() for steps in (4, 8)]
+    assert pair["AMS"] == pytest.approx(max(0.0, 1.0 - mean[1] / mean[0]))
 
 
 def test_a_reference_under_the_other_prompt_is_refused(tmp_path: Path) -> None:
