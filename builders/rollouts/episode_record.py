@@ -14,6 +14,7 @@ from ..record_fields import field_hints, row_reader, without_none
 Int32 = Annotated[int, pa.int32()]
 Int64 = Annotated[int, pa.int64()]
 Float32s = Annotated[tuple[float, ...], pa.list_(pa.float32())]
+Int32s = Annotated[tuple[int, ...], pa.list_(pa.int32())]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,10 @@ class EpisodeRecord:
         visual_settings: What was drawn for the visual probe, as JSON.
         success_step: Executed actions until the reference goal was reached; None where it was not.
         end: Why the rollout ended: ``success``, ``horizon`` or ``policy_error``.
+        moving_at_end: Whether the arm moved in the last second; see ``eval.measures.process.stops_for_good``.
+        step_goals: What each step of the instruction's plan brings about, such as ``on(akita_black_bowl_1, plate_1)``;
+            empty for a step without a goal in the scene. See ``toolkit.step_goals``.
+        step_goal_met: After how many executed actions each was first met: 0 at the start, -1 for never.
         targets: Names of the used target slots.
         final_eef_pos_m: Gripper site after the last action, shape (3,).
         final_target_pos_m: Targets after the last action, slot by slot, as in the frame feature.
@@ -65,6 +70,9 @@ class EpisodeRecord:
     success: bool
     success_step: Int32 | None
     end: str
+    moving_at_end: bool | None
+    step_goals: tuple[str, ...] | None
+    step_goal_met: Int32s | None
     targets: tuple[str, ...]
     final_eef_pos_m: Float32s
     final_target_pos_m: Float32s
@@ -137,6 +145,9 @@ ADDED_COLUMNS: dict[str, str | None] = {
     "language_probe": LanguageProbe.W0.value,
     "visual_probe": VisualProbe.V0.value,
     "visual_settings": "{}",
+    "moving_at_end": None,
+    "step_goals": None,
+    "step_goal_met": None,
     "objects": None,
     "fixtures": None,
     "goal_entities": None,

@@ -214,6 +214,15 @@ def stops_for_good(norm: FloatArray, offsets: IntArray) -> BoolArray:
     return np.asarray(lengths - 1 - last_motion >= np.minimum(lengths, EARLY_STEPS))
 
 
+def moving_at_end(action: Float32Array) -> bool:
+    """Whether a rollout ended while its arm moved: not at rest through its last second; see ``stops_for_good``.
+
+    Args:
+        action: The rollout's executed actions, shape (H, 7); without any, the arm is at rest.
+    """
+    return len(action) > 0 and not stops_for_good(arm_action_norm(action), np.array([0, len(action)]))[0]
+
+
 def persistence_curve(tar: FloatArray, early: FloatArray, levels: FloatArray) -> FloatArray:
     """Share of qualified failures with TAR >= x and Early20 >= y, over a grid: no single threshold is privileged.
 

@@ -16,6 +16,8 @@ from ...toolkit.safety.blocks import print_cost
 from ...toolkit.simulation.observing.scene_entities import SceneEntities
 from ...toolkit.simulation.pictures.appearance import scene_settings
 from ...toolkit.simulation.scene import Scene
+from ...toolkit.step_goals.meter import MetGoals, StepGoalMeter
+from ..measures.process import moving_at_end
 from ..policies.asking import ask, begin_episode
 from ..policies.interface import Episode, Policy, PolicyInfo
 from ..policies.observing import observe
@@ -43,6 +45,7 @@ class _Execution:
         entities: The scene's objects and fixtures.
         recording: Frames and states.
         cost: What it pays.
+        met_goals: The goals of the instruction's steps, and when they were met; None where they are unknown.
     """
 
     prompt: str
@@ -53,6 +56,7 @@ class _Execution:
     entities: SceneEntities
     recording: Recording
     cost: RolloutCost
+    met_goals: MetGoals | None
 
 
 def run_rollout(scene: Scene, policy: Policy, job: Job, *, versions: Versions) -> Rollout:
@@ -80,6 +84,7 @@ def run_rollout(scene: Scene, policy: Policy, job: Job, *, versions: Versions) -
     visual = scene_settings(scene, job.visual_probe, init_state=job.init_state, seed=job.seed, noise=job.visual_noise)
     recorder = Recorder(scene, instance.targets)
     meter = CostMeter(scene, cost_spec(scene, instance.arm))
+    goal_meter = StepGoalMeter(scene, job.init_state, instance.plan)
     begin_episode(policy, episode, where=where)
     success_step, clipped = _close_loop(scene, policy, instance.horizon, recorder, where, visual)
     recording = recorder.finish()
@@ -92,6 +97,7 @@ def run_rollout(scene: Scene, policy: Policy, job: Job, *, versions: Versions) -
         entities=recorder.entities,
         recording=recording,
         cost=meter.finish(recorder, recording),
+        met_goals=goal_meter.finish(recording.sim_states, recorder.contacts_and_poses()),
     )
     return Rollout(
         episode=_episode_record(job, policy.info, scene, execution, versions),
@@ -128,7 +134,7 @@ def _episode_record(
     job: Job, policy: PolicyInfo, scene: Scene, execution: _Execution, versions: Versions
 ) -> EpisodeRecord:
     instance = job.instance
-    entities, cost = execution.entities, execution.cost
+    entities, cost, met = execution.entities, execution.cost, execution.met_goals
     final = {name: tuple(values.tolist()) for name, values in execution.recording.final.items()}
     return EpisodeRecord(
         rollout_id=rollout_id(policy, job),
@@ -154,6 +160,9 @@ def _episode_record(
         success=execution.success_step is not None,
         success_step=execution.success_step,
         end="horizon" if execution.success_step is None else "success",
+        moving_at_end=moving_at_end(execution.recording.frames["action"]),
+        step_goals=met.goals if met else None,
+        step_goal_met=met.met if met else None,
         targets=instance.targets,
         final_eef_pos_m=final["observation.eef_pos_m"],
         final_target_pos_m=final["observation.target_pos_m"],

@@ -37,8 +37,8 @@ MUST_AGREE = (
     "settled_state_sha256",
     *VERSION_FIELDS,
 )
-"""Fields on which the two rollouts of a pair must agree, in the order in which a disagreement is looked for. The horizon
-is none of them: a conflict whose plan has more steps has a longer one."""
+"""Fields on which the two rollouts of a pair must agree, in the order in which a disagreement is looked for. The
+horizon is none of them: a conflict whose plan has more steps has a longer one."""
 
 NO_REFERENCE = "no reference rollout"
 DUPLICATE_REFERENCE = "duplicate reference rollout"

@@ -29,22 +29,27 @@ class ScenePart:
     region: str | None
 
 
-def scene_parts(scene: Scene) -> list[ScenePart]:
-    """Every entity of a scene, each followed by its own parts, and the table last."""
+def scene_parts(scene: Scene, *, hollows: bool = True) -> list[ScenePart]:
+    """Every entity of a scene, each followed by its own parts, and the table last.
+
+    Args:
+        scene: The scene.
+        hollows: Whether to look for openings and for room beneath, which takes most of the time; None without.
+    """
     env, model = scene.libero, scene.model
     parts = []
     for name in sorted([*env.objects_dict, *env.fixtures_dict]):
         if name not in env.obj_body_id:
             continue  # the floor or table, for which LIBERO has no body
         root = env.obj_body_id[name]
-        entity = _whole(scene, name, root)
+        entity = _whole(scene, name, root, hollows=hollows)
         parts.append(ScenePart(entity=entity, bodies=frozenset(subtree(model, root)), region=_own_region(env, name)))
         parts.extend(_drawers(scene, name))
         parts.extend(_compartments(scene, name))
     return parts + _table(scene)
 
 
-def _whole(scene: Scene, name: str, root: int) -> Entity:
+def _whole(scene: Scene, name: str, root: int, *, hollows: bool) -> Entity:
     model, asset = scene.model, scene.libero.get_object(name)
     bodies = subtree(model, root)
     joints = [joint for body in bodies for joint in joints_of(model, body)]
@@ -55,6 +60,10 @@ def _whole(scene: Scene, name: str, root: int) -> Entity:
     region = _own_region(scene.libero, name)
     # What opens by a hinge has its opening behind that door; nothing larger than LIBERO's region goes in there.
     hinged = articulated and not switches and region is not None
+    opening_m = room_m = None
+    if hollows:
+        opening_m = _region_opening(scene, str(region)) if hinged else opening_from_above(scene, root, geoms)
+        room_m = room_under_m(scene, root, geoms)
     return Entity(
         name=name,
         category=asset.category_name,
@@ -65,8 +74,8 @@ def _whole(scene: Scene, name: str, root: int) -> Entity:
         opens=articulated and not switches,
         switches=switches,
         size_m=extents_m(scene, root, geoms),
-        opening_m=_region_opening(scene, str(region)) if hinged else opening_from_above(scene, root, geoms),
-        room_under_m=room_under_m(scene, root, geoms),
+        opening_m=opening_m,
+        room_under_m=room_m,
     )
 
 

@@ -1,0 +1,1 @@
+"""Step goals: what each step of a plan brings about, and when a rollout first shows it."""
