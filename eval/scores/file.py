@@ -17,7 +17,7 @@ from ..analyses.tables.measures import GROUPINGS, undefined_reason
 from ..measures import MEASURE_NAMES
 from ..recordings.defects import Defect
 from ..scoring.pair_table import PAIR_COLUMNS
-from ..scoring.pairs import Refusal
+from ..scoring.pairs import RefusedPair
 from ..scoring.provenance import Provenance, Recorded
 from ..scoring.rollout_table import TRAJECTORY_COLUMNS
 from ..scoring.scored_pairs import ScoredPairs
@@ -92,7 +92,7 @@ def _scored_pairs(content: dict[str, Any]) -> ScoredPairs:
     return ScoredPairs(
         pairs=_table(content["pairs"], measured),
         probed=_table(content["probed"], measured),
-        refusals=tuple(Refusal(**refusal) for refusal in content["refusals"]),
+        refusals=tuple(RefusedPair(**refusal) for refusal in content["refusals"]),
         provenance=Provenance(**provenance, recorded=recorded),
         repeats=_table(content["repeats"], measured),
         trajectories=None if trajectories is None else _table(trajectories, TRAJECTORY_COLUMNS),

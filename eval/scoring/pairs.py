@@ -46,7 +46,7 @@ DUPLICATE_CONFLICT = "duplicate conflict rollout"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class RefusedPair:
     """A conflict rollout that is not scored, and why.
 
     Attributes:
@@ -81,7 +81,7 @@ class Pairing:
 
     reference: IntArray
     conflict: IntArray
-    refusals: tuple[Refusal, ...]
+    refusals: tuple[RefusedPair, ...]
     unused_references: int
 
     def __len__(self) -> int:
@@ -181,7 +181,9 @@ def _stable_order(episodes: pa.Table, conflicts: IntArray) -> IntArray:
     return np.asarray(pc.sort_indices(chosen, sort_keys=by).to_numpy(), np.int64)
 
 
-def _refusals(episodes: pa.Table, conflicts: IntArray, partner: IntArray, reasons: ObjectArray) -> tuple[Refusal, ...]:
+def _refusals(
+    episodes: pa.Table, conflicts: IntArray, partner: IntArray, reasons: ObjectArray
+) -> tuple[RefusedPair, ...]:
     refusals = []
     for position in np.flatnonzero(reasons != ""):
         field, row = str(reasons[position]), int(conflicts[position])
@@ -194,5 +196,5 @@ def _refusals(episodes: pa.Table, conflicts: IntArray, partner: IntArray, reason
         else:
             reference, key = "", "instance_id" if field == DUPLICATE_CONFLICT else "pair_id"
             conflict = f"{episodes[key][row].as_py()} in init state {episodes['init_state'][row].as_py()}"
-        refusals.append(Refusal(rollout_id=rollout_id, field=field, reference=reference, conflict=conflict))
+        refusals.append(RefusedPair(rollout_id=rollout_id, field=field, reference=reference, conflict=conflict))
     return tuple(sorted(refusals, key=lambda refusal: refusal.rollout_id))

@@ -12,7 +12,7 @@ from ..recordings.defects import Defect
 from ..recordings.reading import SCORED_FEATURES, OpenedDataset, open_dataset, read_frames_of
 from ..recordings.rollout_set import RolloutSet
 from .pair_table import score_pairs
-from .pairs import Refusal, pair_rollouts
+from .pairs import RefusedPair, pair_rollouts
 from .provenance import RECORDED_FIELDS
 from .repeats import pair_repeats
 from .rollout_table import MOTION_FEATURES, trajectory_table
@@ -37,7 +37,7 @@ class PartScores:
     pairs: pa.Table
     repeats: pa.Table
     trajectories: pa.Table | None
-    refusals: tuple[Refusal, ...]
+    refusals: tuple[RefusedPair, ...]
     left_out: tuple[Defect, ...]
     unused_references: int
     digests: tuple[bytes, ...]

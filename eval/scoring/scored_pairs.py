@@ -13,7 +13,7 @@ from ...builders.rollouts.episode_record import PROBES
 from ...toolkit.errors import DatasetError
 from ..recordings.defects import Defect, defects_by_field
 from ..recordings.rollout_set import check_unique
-from .pairs import Refusal
+from .pairs import RefusedPair
 from .parts import PartScores
 from .provenance import Provenance, provenance_of
 from .supplementary import SUPPLEMENTARY_COLUMNS
@@ -38,7 +38,7 @@ class ScoredPairs:
 
     pairs: pa.Table
     probed: pa.Table
-    refusals: tuple[Refusal, ...]
+    refusals: tuple[RefusedPair, ...]
     provenance: Provenance
     repeats: pa.Table
     trajectories: pa.Table | None = None
