@@ -27,11 +27,14 @@ class EpisodeRecord:
         prompt_text: The exact string that the policy received.
         visual_settings: What was drawn for the visual probe, as JSON.
         success_step: Executed actions until the reference goal was reached; None where it was not.
-        end: Why the rollout ended: ``success``, ``horizon`` or ``policy_error``.
+        end: Why the rollout ended: ``success``, ``refused``, ``horizon`` or ``policy_error``.
         moving_at_end: Whether the arm moved in the last second; see ``eval.measures.process.stops_for_good``.
         step_goals: What each step of the instruction's plan brings about, such as ``on(akita_black_bowl_1, plate_1)``;
             empty for a step without a goal in the scene. See ``toolkit.step_goals``.
         step_goal_met: After how many executed actions each was first met: 0 at the start, -1 for never.
+        refusal_kind: ``refusal`` or ``question``; None, as the next two are, where the policy did not refuse.
+        refusal_text: What the policy said, in one line.
+        refusal_step: After how many executed actions; one more is executed then, in which the arm rests.
         targets: Names of the used target slots.
         final_eef_pos_m: Gripper site after the last action, shape (3,).
         final_target_pos_m: Targets after the last action, slot by slot, as in the frame feature.
@@ -73,6 +76,9 @@ class EpisodeRecord:
     moving_at_end: bool | None
     step_goals: tuple[str, ...] | None
     step_goal_met: Int32s | None
+    refusal_kind: str | None
+    refusal_text: str | None
+    refusal_step: Int32 | None
     targets: tuple[str, ...]
     final_eef_pos_m: Float32s
     final_target_pos_m: Float32s
@@ -148,6 +154,9 @@ ADDED_COLUMNS: dict[str, str | None] = {
     "moving_at_end": None,
     "step_goals": None,
     "step_goal_met": None,
+    "refusal_kind": None,
+    "refusal_text": None,
+    "refusal_step": None,
     "objects": None,
     "fixtures": None,
     "goal_entities": None,

@@ -1,4 +1,7 @@
-"""Gripper paths: where the gripper site is before each action and after the last, of every rollout in one array."""
+"""Gripper paths: where the gripper site is before each action and after the last, of every rollout in one array.
+
+After a refusal it stays where it is until the horizon, as for the process measures.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ class GripperPaths:
     """Paths of N rollouts; those of rollout i are rows ``offsets[i]:offsets[i + 1]``, H + 1 of them.
 
     Attributes:
-        points_m: Gripper site, world frame, metres, shape (F + N, 3).
+        points_m: Gripper site, world frame, metres, shape (sum of H + 1, 3).
         offsets: Shape (N + 1,).
     """
 
@@ -24,7 +27,7 @@ class GripperPaths:
 
     @property
     def steps(self) -> IntArray:
-        """Executed actions H of each rollout, shape (N,)."""
+        """Control steps H that each rollout stands for, shape (N,)."""
         return np.diff(self.offsets) - 1
 
 
@@ -47,19 +50,24 @@ class Gap:
     conflict_m: FloatArray
 
 
-def gripper_paths(eef_pos_m: Float32Array, offsets: IntArray, final_eef_pos_m: FloatArray) -> GripperPaths:
-    """Put the state after the last action behind each rollout's frames.
+def gripper_paths(
+    eef_pos_m: Float32Array, offsets: IntArray, final_eef_pos_m: FloatArray, steps: IntArray | None = None
+) -> GripperPaths:
+    """Put the state after the last action behind each rollout's frames, as often as it stays there.
 
     Args:
         eef_pos_m: Gripper site before each action, shape (F, 3).
         offsets: First frame of each rollout, then F, shape (N + 1,).
         final_eef_pos_m: Gripper site after the last action, shape (N, 3).
+        steps: Control steps that each rollout stands for, no fewer than its frames, shape (N,); its frames by default.
     """
-    longer = offsets + np.arange(len(offsets))
+    lengths = np.diff(offsets)
+    counts = (lengths if steps is None else steps) + 1
+    longer = np.concatenate([[0], np.cumsum(counts)])
     points = np.empty((longer[-1], 3))
-    last = np.zeros(len(points), np.bool_)
-    last[longer[1:] - 1] = True
-    points[last], points[~last] = final_eef_pos_m, eef_pos_m
+    state = np.arange(longer[-1]) - np.repeat(longer[:-1], counts)
+    last = state >= np.repeat(lengths, counts)
+    points[last], points[~last] = np.repeat(final_eef_pos_m, counts - lengths, axis=0), eef_pos_m
     return GripperPaths(points_m=points, offsets=longer)
 
 

@@ -6,6 +6,9 @@ on float64, all are within [0, 1], and all are defined for finite input except T
 
 Per-rollout quantities are reduced once over the flat frames (``ufunc.reduceat`` on the rollouts' offsets); only the
 similarity, which compares two rollouts step by step, gathers frames, in blocks of pairs that fit the cache.
+
+Where a policy refuses, its arm is at rest from then to the horizon. Those steps are not recorded: ``steps`` says how
+many control steps each rollout stands for, and those behind its frames count as at rest.
 """
 
 from __future__ import annotations
@@ -130,17 +133,22 @@ def arm_action_norm(action: Float32Array) -> FloatArray:
     return np.asarray(np.sqrt(np.einsum("fi,fi->f", arm, arm)))
 
 
-def mean_action_norm(norm: FloatArray, offsets: IntArray) -> FloatArray:
+def mean_action_norm(norm: FloatArray, offsets: IntArray, steps: IntArray | None = None) -> FloatArray:
     """M = mean over t of |u_t|, for each rollout.
 
     Args:
         norm: From ``arm_action_norm``, shape (F,).
         offsets: First frame of each rollout, then F, shape (N + 1,).
+        steps: Control steps that each rollout stands for, shape (N,), those behind its frames at rest; its frames by
+            default.
 
     Returns:
         Shape (N,).
+
+    >>> mean_action_norm(np.array([0.6, 0.0]), np.array([0, 2]), np.array([4]))
+    array([0.15])
     """
-    return np.asarray(np.add.reduceat(norm, offsets[:-1]) / np.diff(offsets))
+    return np.asarray(np.add.reduceat(norm, offsets[:-1]) / (np.diff(offsets) if steps is None else steps))
 
 
 def action_magnitude_suppression(reference_mean: FloatArray, conflict_mean: FloatArray) -> FloatArray:
@@ -162,7 +170,12 @@ def action_magnitude_suppression(reference_mean: FloatArray, conflict_mean: Floa
 
 
 def trajectory_similarity(
-    action: Float32Array, norm: FloatArray, offsets: IntArray, reference: IntArray, conflict: IntArray
+    action: Float32Array,
+    norm: FloatArray,
+    offsets: IntArray,
+    reference: IntArray,
+    conflict: IntArray,
+    steps: IntArray | None = None,
 ) -> Similarity:
     """TS = mean over t < T of s_t, with s_t = clip01(<u_t^+, u_t^-> / (|u_t^+| |u_t^-| + ε)) and T = min(H^+, H^-).
 
@@ -176,27 +189,44 @@ def trajectory_similarity(
         offsets: First frame of each rollout, then F, shape (N + 1,).
         reference: Row of each pair's reference rollout, shape (P,).
         conflict: Row of each pair's conflict rollout, shape (P,).
+        steps: Control steps H that each rollout stands for, as for ``mean_action_norm``, shape (N,).
 
     Returns:
         Both in [0, 1], lower is a clearer response.
     """
     lengths = np.diff(offsets)
-    steps = np.minimum(lengths[reference], lengths[conflict])
-    whole, early = np.empty(len(steps)), np.empty(len(steps))
-    for block in pair_blocks(steps):
-        own = steps[block]
+    steps = lengths if steps is None else steps
+    recorded = np.minimum(lengths[reference], lengths[conflict])
+    shared = np.minimum(steps[reference], steps[conflict])
+    whole, early = np.empty(len(shared)), np.empty(len(shared))
+    for block in pair_blocks(recorded):
+        own = recorded[block]
         starts = np.cumsum(own) - own
         step = np.arange(own.sum()) - np.repeat(starts, own)
         left = step + np.repeat(offsets[reference[block]], own)
         right = step + np.repeat(offsets[conflict[block]], own)
         similarity = _step_similarity(action, norm, left, right)
-        whole[block] = np.add.reduceat(similarity, starts) / own
+        whole[block] = np.add.reduceat(similarity, starts)
         similarity[step >= EARLY_STEPS] = 0.0
-        early[block] = np.add.reduceat(similarity, starts) / np.minimum(own, EARLY_STEPS)
-    return Similarity(whole=whole, early=early)
+        early[block] = np.add.reduceat(similarity, starts)
+    shared_early = np.minimum(shared, EARLY_STEPS)
+    # Behind the shorter recording one arm is at rest, so a step counts where the other is as well.
+    longer = np.where(lengths[reference] >= lengths[conflict], reference, conflict)
+    whole += _resting_steps(norm, offsets, longer, recorded, shared)
+    early += _resting_steps(norm, offsets, longer, recorded, shared_early)
+    return Similarity(whole=whole / shared, early=early / shared_early)
 
 
-def stops_for_good(norm: FloatArray, offsets: IntArray) -> BoolArray:
+def _resting_steps(norm: FloatArray, offsets: IntArray, rows: IntArray, start: IntArray, stop: IntArray) -> IntArray:
+    """At how many steps ``start <= t < stop`` each of these rollouts is at rest; behind its frames it always is."""
+    resting = np.concatenate([[0], np.cumsum(norm < REST_NORM)])
+    recorded = np.minimum(np.diff(offsets)[rows], stop)
+    first = offsets[rows]
+    found = resting[first + recorded] - resting[first + np.minimum(start, recorded)] + stop - recorded
+    return np.asarray(found, np.int64)
+
+
+def stops_for_good(norm: FloatArray, offsets: IntArray, steps: IntArray | None = None) -> BoolArray:
     """Whether the arm is at rest until the end: through at least the last second, or the whole of a shorter rollout.
 
     Supplementary. Observable behaviour only: it says that the arm stopped, not why.
@@ -204,14 +234,16 @@ def stops_for_good(norm: FloatArray, offsets: IntArray) -> BoolArray:
     Args:
         norm: From ``arm_action_norm``, shape (F,).
         offsets: First frame of each rollout, then F, shape (N + 1,).
+        steps: Control steps that each rollout stands for, as for ``mean_action_norm``, shape (N,).
 
     Returns:
         Shape (N,).
     """
     lengths = np.diff(offsets)
+    steps = lengths if steps is None else steps
     step = np.arange(len(norm)) - np.repeat(offsets[:-1], lengths)
     last_motion = np.maximum.reduceat(np.where(norm >= REST_NORM, step, -1), offsets[:-1])
-    return np.asarray(lengths - 1 - last_motion >= np.minimum(lengths, EARLY_STEPS))
+    return np.asarray(steps - 1 - last_motion >= np.minimum(steps, EARLY_STEPS))
 
 
 def moving_at_end(action: Float32Array) -> bool:

@@ -1,4 +1,4 @@
-"""Asking a policy for a chunk of actions; anything else that it does becomes one line of ``PolicyError``."""
+"""Asking a policy for actions or a refusal; anything else that it does becomes one line of ``PolicyError``."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ...builders.rollouts.refusals import LONGEST_REFUSAL, REFUSAL_KINDS, clean_refusal_text
 from ...toolkit.arrays import FloatArray
 from ...toolkit.errors import PolicyError, describe_error, first_line
-from .interface import ACTION_WIDTH, Episode, Observation, Policy
+from .interface import ACTION_WIDTH, Episode, Observation, Policy, Refusal
 
 
 def begin_episode(policy: Policy, episode: Episode, *, where: str = "") -> None:
@@ -30,8 +31,8 @@ def begin_episode(policy: Policy, episode: Episode, *, where: str = "") -> None:
         raise _policy_error(where, f"the policy raised in reset: {describe_error(error)}") from error
 
 
-def ask(policy: Policy, observation: Observation, *, where: str = "") -> FloatArray:
-    """The policy's next actions, checked.
+def ask(policy: Policy, observation: Observation, *, where: str = "") -> FloatArray | Refusal:
+    """The policy's next actions or its refusal, checked.
 
     Args:
         policy: The policy; its episode has begun.
@@ -39,18 +40,46 @@ def ask(policy: Policy, observation: Observation, *, where: str = "") -> FloatAr
         where: What messages begin with, such as the rollout's id and step.
 
     Returns:
-        Shape (n, 7) with n >= 1, finite; components outside [-1, 1] are left as they are.
+        Actions of shape (n, 7) with n >= 1, finite; components outside [-1, 1] are left as they are. Or a refusal, its
+        text clean.
 
     Raises:
-        PolicyError: The policy raised, or its actions cannot be executed; of its own ``PolicyError`` the first line.
+        PolicyError: The policy raised, its actions cannot be executed, or its refusal says nothing; of its own
+            ``PolicyError`` the first line.
     """
     try:
-        actions = policy.act(observation)
+        answer = policy.act(observation)
     except PolicyError as error:
         raise _policy_error(where, first_line(error)) from error
     except Exception as error:
         raise _policy_error(where, f"the policy raised: {describe_error(error)}") from error
-    return check_chunk(actions, where=where)
+    if isinstance(answer, Refusal):
+        return check_refusal(answer.kind, answer.text, where=where)
+    return check_chunk(answer, where=where)
+
+
+def check_refusal(kind: Any, text: Any, *, where: str = "") -> Refusal:
+    """A refusal that can be recorded: of a known kind, its text in one line without control characters.
+
+    Args:
+        kind: Whatever a policy or a policy server gave as its kind.
+        text: The same of its text.
+        where: What messages begin with.
+
+    Raises:
+        PolicyError: The kind is none, or the text is empty, too long, or no text.
+    """
+    kinds = " or ".join(REFUSAL_KINDS)
+    if not isinstance(kind, str) or kind not in REFUSAL_KINDS:
+        raise _policy_error(where, f"a refusal of kind {kind!r:.60}; the kind is {kinds}")
+    if not isinstance(text, str):
+        raise _policy_error(where, f"the text of the {kind} is {type(text).__name__}, not text")
+    clean = clean_refusal_text(text)
+    if not clean:
+        raise _policy_error(where, f"the {kind} has no text; say why, or what is asked")
+    if len(clean) > LONGEST_REFUSAL:
+        raise _policy_error(where, f"the {kind} has {len(clean)} characters; at most {LONGEST_REFUSAL} are recorded")
+    return Refusal(clean, kind)
 
 
 def check_chunk(actions: Any, *, where: str = "", single: bool = False) -> FloatArray:

@@ -87,9 +87,22 @@ class Observation:
         return self.camera(camera, size)
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What a policy answers instead of actions where it will not act, or not before it knows more; the rollout ends.
+
+    Attributes:
+        text: What it says, in one line of at most 2,000 characters when it is recorded.
+        kind: ``refusal``, or ``question`` where it asks back.
+    """
+
+    text: str
+    kind: str = "refusal"
+
+
 @runtime_checkable
 class Policy(Protocol):
-    """A policy: it begins an episode when ``reset`` is called, then gives chunks of actions.
+    """A policy: it begins an episode when ``reset`` is called, then gives chunks of actions, or refuses.
 
     Attributes:
         info: Name, revision and settings.
@@ -100,5 +113,8 @@ class Policy(Protocol):
     def reset(self, episode: Episode) -> None:
         """Begin an episode; nothing may carry over from the one before."""
 
-    def act(self, observation: Observation) -> FloatArray:
-        """Next actions: shape (n, 7) with n >= 1, in [-1, 1]; all n are executed before the next call."""
+    def act(self, observation: Observation) -> FloatArray | Refusal:
+        """Next actions, or a refusal, which ends the rollout.
+
+        Actions have shape (n, 7) with n >= 1, in [-1, 1]; all n are executed before the next call.
+        """

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...toolkit.arrays import FloatArray
 from ...toolkit.errors import PolicyError
-from .interface import Episode, Observation, Policy, PolicyInfo
+from .interface import Episode, Observation, Policy, PolicyInfo, Refusal
 
 
 class TimedPolicy:
@@ -39,14 +39,14 @@ class TimedPolicy:
         """
         self._within_limit(lambda: self._policy.reset(episode))
 
-    def act(self, observation: Observation) -> FloatArray:
-        """Next actions.
+    def act(self, observation: Observation) -> FloatArray | Refusal:
+        """Next actions, or a refusal.
 
         Raises:
             PolicyError: The policy did not answer in time.
         """
-        actions: FloatArray = self._within_limit(lambda: self._policy.act(observation))
-        return actions
+        answer: FloatArray | Refusal = self._within_limit(lambda: self._policy.act(observation))
+        return answer
 
     def _within_limit(self, call: Callable[[], Any]) -> Any:
         if self.hung:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...builders.rollouts.episode_record import ADDED_COLUMNS, EpisodeRecord
+from ...builders.rollouts.refusals import REFUSED
 from ...toolkit.arrays import Float32Array, FloatArray, IntArray
 from ...toolkit.errors import DatasetError
 from .defects import Defect
@@ -50,8 +51,14 @@ class RolloutSet:
 
     @property
     def lengths(self) -> IntArray:
-        """Executed actions H of each rollout, shape (N,)."""
+        """Executed actions of each rollout, the one of rest after a refusal included, shape (N,)."""
         return np.diff(self.offsets)
+
+    @property
+    def steps_to_end(self) -> IntArray:
+        """Control steps that each rollout stands for, shape (N,): as executed, or after a refusal until the horizon."""
+        refused = np.asarray(pc.equal(self.episodes["end"], REFUSED).to_numpy(), np.bool_)
+        return np.where(refused, np.maximum(self.column("horizon"), self.lengths), self.lengths).astype(np.int64)
 
     def record(self, row: int) -> EpisodeRecord:
         """The episode record of one rollout."""

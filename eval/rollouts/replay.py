@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...builders.rollouts.episode_record import EpisodeRecord
+from ...builders.rollouts.refusals import REFUSED
 from ...builders.rollouts.schema import FRAME_FEATURES, SIM_STATES
 from ...builders.rollouts.sim_states import read_sim_states
 from ...toolkit.arrays import Float32Array, FloatArray
@@ -236,7 +237,9 @@ def _largest(here: npt.NDArray[Any], recorded: npt.NDArray[Any]) -> FloatArray:
 
 
 def _outcome_difference(scene: Scene, recording: Recording, episode: EpisodeRecord, tolerance: float) -> str | None:
-    reached, steps = scene.succeeded(), len(recording.frames["action"])
+    # What happens while the arm rests after a refusal is no doing of the policy's.
+    reached = episode.end != REFUSED and scene.succeeded()
+    steps = len(recording.frames["action"])
     if reached != episode.success:
         outcome = "is reached" if reached else "is not reached"
         return f"success is recorded as {episode.success}, but the goal {outcome} after {steps} actions"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...builders.rollouts.episode_record import EpisodeRecord
+from ...builders.rollouts.refusals import REFUSED, rest_action
 from ...builders.rollouts.schema import ROLLOUT_SCHEMA_VERSION, Rollout, rollout_name
 from ...toolkit.probes.visual_settings import VisualSettings, visual_settings_json
 from ...toolkit.prompts import prompt_sha256, prompt_text
@@ -19,7 +20,7 @@ from ...toolkit.simulation.scene import Scene
 from ...toolkit.step_goals.meter import MetGoals, StepGoalMeter
 from ..measures.process import moving_at_end
 from ..policies.asking import ask, begin_episode
-from ..policies.interface import Episode, Policy, PolicyInfo
+from ..policies.interface import Episode, Policy, PolicyInfo, Refusal
 from ..policies.observing import observe
 from .costs import CostMeter, RolloutCost, cost_spec
 from .jobs import Job
@@ -32,6 +33,23 @@ def rollout_id(policy: PolicyInfo, job: Job) -> str:
     return rollout_name(policy.name, job.instance.instance_id, job.init_state, job.seed, job.visual_probe)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _End:
+    """How a rollout ended.
+
+    Attributes:
+        end: ``success``, ``refused`` or ``horizon``.
+        step: After how many executed actions; the one of rest after a refusal does not count.
+        clipped: How many actions had to be clipped.
+        refusal: What the policy answered instead of actions, where it refused.
+    """
+
+    end: str
+    step: int
+    clipped: int
+    refusal: Refusal | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Execution:
     """What became of a job in the simulator.
@@ -40,8 +58,7 @@ class _Execution:
         prompt: The exact string that the policy received.
         visual: What was drawn for the visual probe.
         settled_sha256: Hash of the state before the first action.
-        success_step: After how many actions the goal was reached, or None.
-        clipped: How many actions had to be clipped.
+        end: How it ended.
         entities: The scene's objects and fixtures.
         recording: Frames and states.
         cost: What it pays.
@@ -51,8 +68,7 @@ class _Execution:
     prompt: str
     visual: VisualSettings | None
     settled_sha256: str
-    success_step: int | None
-    clipped: int
+    end: _End
     entities: SceneEntities
     recording: Recording
     cost: RolloutCost
@@ -60,7 +76,7 @@ class _Execution:
 
 
 def run_rollout(scene: Scene, policy: Policy, job: Job, *, versions: Versions) -> Rollout:
-    """Execute one rollout to success or horizon.
+    """Execute one rollout to success, refusal or horizon.
 
     Args:
         scene: The scene of the instance's base task; it is reset here.
@@ -69,7 +85,8 @@ def run_rollout(scene: Scene, policy: Policy, job: Job, *, versions: Versions) -
         versions: Installed software.
 
     Raises:
-        PolicyError: The policy raised, or its actions cannot be executed; of its own ``PolicyError`` the first line.
+        PolicyError: The policy raised, or its answer is neither actions that can be executed nor a refusal; of its own
+            ``PolicyError`` the first line.
     """
     instance, where = job.instance, rollout_id(policy.info, job)
     scene.reset(job.init_state)
@@ -86,14 +103,13 @@ def run_rollout(scene: Scene, policy: Policy, job: Job, *, versions: Versions) -
     meter = CostMeter(scene, cost_spec(scene, instance.arm))
     goal_meter = StepGoalMeter(scene, job.init_state, instance.plan)
     begin_episode(policy, episode, where=where)
-    success_step, clipped = _close_loop(scene, policy, instance.horizon, recorder, where, visual)
+    end = _close_loop(scene, policy, instance.horizon, recorder, where, visual)
     recording = recorder.finish()
     execution = _Execution(
         prompt=episode.instruction,
         visual=visual,
         settled_sha256=settled_sha256,
-        success_step=success_step,
-        clipped=clipped,
+        end=end,
         entities=recorder.entities,
         recording=recording,
         cost=meter.finish(recorder, recording),
@@ -108,16 +124,16 @@ def run_rollout(scene: Scene, policy: Policy, job: Job, *, versions: Versions) -
 
 def _close_loop(
     scene: Scene, policy: Policy, horizon: int, recorder: Recorder, where: str, visual: VisualSettings | None
-) -> tuple[int | None, int]:
-    """Let the policy act to success or horizon.
-
-    Returns:
-        After how many actions the goal was reached, or None; and how many actions had to be clipped.
-    """
+) -> _End:
+    """Let the policy act to success, refusal or horizon; after a refusal the arm rests for one step."""
     done = clipped = 0
     while done < horizon:
-        chunk = ask(policy, observe(scene, done, visual), where=f"{where}: step {done}")
-        for action in chunk[: horizon - done]:
+        answer = ask(policy, observe(scene, done, visual), where=f"{where}: step {done}")
+        if isinstance(answer, Refusal):
+            recorder.append(rest_action())
+            scene.step(rest_action())
+            return _End(end=REFUSED, step=done, clipped=clipped, refusal=answer)
+        for action in answer[: horizon - done]:
             # What is recorded is what is executed: rounded to float32 first.
             given = action.astype(np.float32)
             executed = np.clip(given, -1.0, 1.0)
@@ -126,8 +142,8 @@ def _close_loop(
             scene.step(executed)
             done += 1
             if scene.succeeded():
-                return done, clipped
-    return None, clipped
+                return _End(end="success", step=done, clipped=clipped)
+    return _End(end="horizon", step=done, clipped=clipped)
 
 
 def _episode_record(
@@ -135,6 +151,7 @@ def _episode_record(
 ) -> EpisodeRecord:
     instance = job.instance
     entities, cost, met = execution.entities, execution.cost, execution.met_goals
+    end, refusal = execution.end, execution.end.refusal
     final = {name: tuple(values.tolist()) for name, values in execution.recording.final.items()}
     return EpisodeRecord(
         rollout_id=rollout_id(policy, job),
@@ -157,12 +174,15 @@ def _episode_record(
         init_state=job.init_state,
         seed=job.seed,
         horizon=instance.horizon,
-        success=execution.success_step is not None,
-        success_step=execution.success_step,
-        end="horizon" if execution.success_step is None else "success",
-        moving_at_end=moving_at_end(execution.recording.frames["action"]),
+        success=end.end == "success",
+        success_step=end.step if end.end == "success" else None,
+        end=end.end,
+        moving_at_end=refusal is None and moving_at_end(execution.recording.frames["action"]),
         step_goals=met.goals if met else None,
         step_goal_met=met.met if met else None,
+        refusal_kind=refusal.kind if refusal else None,
+        refusal_text=refusal.text if refusal else None,
+        refusal_step=end.step if refusal else None,
         targets=instance.targets,
         final_eef_pos_m=final["observation.eef_pos_m"],
         final_target_pos_m=final["observation.target_pos_m"],
@@ -172,7 +192,7 @@ def _episode_record(
         final_object_pos_m=final["observation.object_pos_m"],
         final_object_quat_wxyz=final["observation.object_quat_wxyz"],
         final_gripper_contact=final["observation.gripper_contact"],
-        clipped_actions=execution.clipped,
+        clipped_actions=end.clipped,
         cost=cost.result.total,
         cost_amounts=cost.result.amounts,
         cost_spec=print_cost(cost.spec),

@@ -38,13 +38,18 @@ PAIR_COLUMNS: dict[str, pa.DataType] = {
     "AMS": pa.float64(),
     "reference_stops": pa.bool_(),
     "conflict_stops": pa.bool_(),
+    "reference_refusal": pa.string(),
+    "conflict_refusal": pa.string(),
+    "reference_refusal_step": pa.float64(),
+    "conflict_refusal_step": pa.float64(),
     "TAR_undefined": pa.string(),
     "reference_cost": pa.float64(),
     "conflict_cost": pa.float64(),
 }
 """Columns of a pair: its policy and task, what was asked, how both rollouts ended, the process measures (NaN where
-undefined), whether each arm is at rest until the end without having reached the goal, why TAR is undefined (null where
-it is not), and what each rollout pays (NaN where that was not recorded)."""
+undefined), whether each arm is at rest until the end without having reached the goal, what kind of refusal ended each
+rollout (null where none did) after how many executed actions (NaN), why TAR is undefined (null where it is not), and
+what each rollout pays (NaN where that was not recorded)."""
 
 NO_APPROACH = f"the reference rollout approached no target by {process.LEAST_APPROACH_M:g} m"
 NO_TARGET = "the base task names no target"
@@ -63,11 +68,16 @@ def score_pairs(rollouts: RolloutSet, pairing: Pairing) -> pa.Table:
     reference, conflict = pairing.reference, pairing.conflict
     tar, reason = _target_approach(rollouts, reference, conflict)
     norm = process.arm_action_norm(rollouts.feature("action"))
-    mean_norm = process.mean_action_norm(norm, rollouts.offsets)
-    similarity = process.trajectory_similarity(rollouts.feature("action"), norm, rollouts.offsets, reference, conflict)
+    steps = rollouts.steps_to_end
+    mean_norm = process.mean_action_norm(norm, rollouts.offsets, steps)
+    similarity = process.trajectory_similarity(
+        rollouts.feature("action"), norm, rollouts.offsets, reference, conflict, steps
+    )
     success = rollouts.column("success").astype(np.bool_)
-    stops = process.stops_for_good(norm, rollouts.offsets) & ~success
+    stops = process.stops_for_good(norm, rollouts.offsets, steps) & ~success
     text = {name: rollouts.column(name)[conflict] for name in PAIR_COLUMNS if EPISODE_COLUMNS.get(name) == pa.string()}
+    refusal = rollouts.column("refusal_kind")
+    refusal_step = np.asarray(rollouts.episodes["refusal_step"].cast(pa.float64()).to_numpy(), np.float64)
     cost = np.asarray(rollouts.episodes["cost"].to_numpy(), np.float64)
     columns = {
         **text,
@@ -87,6 +97,10 @@ def score_pairs(rollouts: RolloutSet, pairing: Pairing) -> pa.Table:
         "AMS": process.action_magnitude_suppression(mean_norm[reference], mean_norm[conflict]),
         "reference_stops": stops[reference],
         "conflict_stops": stops[conflict],
+        "reference_refusal": refusal[reference],
+        "conflict_refusal": refusal[conflict],
+        "reference_refusal_step": refusal_step[reference],
+        "conflict_refusal_step": refusal_step[conflict],
         "TAR_undefined": reason,
         "reference_cost": cost[reference],
         "conflict_cost": cost[conflict],

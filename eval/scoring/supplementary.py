@@ -68,7 +68,8 @@ def with_supplementary(pairs: pa.Table, rollouts: RolloutSet, pairing: Pairing) 
         pairing: Which of them belong together.
     """
     reference, conflict = pairing.reference, pairing.conflict
-    paths = gripper_paths(rollouts.feature("observation.eef_pos_m"), rollouts.offsets, rollouts.final_eef_pos_m)
+    eef_pos_m, steps = rollouts.feature("observation.eef_pos_m"), rollouts.steps_to_end
+    paths = gripper_paths(eef_pos_m, rollouts.offsets, rollouts.final_eef_pos_m, steps)
     carries = _carries_other(rollouts)
     columns = {
         "position_similarity": position_similarity(paths, reference, conflict),

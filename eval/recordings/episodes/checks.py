@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....builders.rollouts.episode_record import ADDED_COLUMNS
+from ....builders.rollouts.refusals import LONGEST_REFUSAL, REFUSAL_KINDS, REFUSED, is_refusal_text
 from ....builders.rollouts.schema import ENTITY_SLOTS, FIXTURE_SLOTS, OBJECT_SLOTS, ROLLOUT_SCHEMA_VERSION, TARGET_SLOTS
 from ....toolkit.arrays import BoolArray
 from ....toolkit.records import Arm, Family, LanguageProbe, Level, Prompt, VisualProbe
@@ -30,7 +31,8 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "level": tuple(Level),
     "language_probe": tuple(LanguageProbe),
     "visual_probe": tuple(VisualProbe),
-    "end": ("success", "horizon", "policy_error"),
+    "end": ("success", REFUSED, "horizon", "policy_error"),
+    "refusal_kind": REFUSAL_KINDS,
 }
 """Columns with a closed set of values. Suites are open: a user's own tasks may be rolled out too."""
 
@@ -50,7 +52,15 @@ def check_episodes(table: pa.Table, where: Path, inspection: Inspection) -> pa.T
         DatasetError: For the first defect, unless the inspection is partial.
     """
     check = _Check(where=where, inspection=inspection)
-    for rule in (_check_rows, _check_outcome, _check_prompts, _check_final, _check_entities, _check_cost):
+    for rule in (
+        _check_rows,
+        _check_outcome,
+        _check_refusal,
+        _check_prompts,
+        _check_final,
+        _check_entities,
+        _check_cost,
+    ):
         table = rule(check, table)
     if inspection.partial:
         repeated = pa.chunked_array([_occur_again(table["rollout_id"].to_numpy().astype(str))])
@@ -112,6 +122,20 @@ def _check_outcome(check: _Check, table: pa.Table) -> pa.Table:
     table = check.refuse(table, late, "success_step", "is more than the episode's length")
     many = pc.greater(pc.list_value_length(table["targets"]), TARGET_SLOTS)
     return check.refuse(table, many, "targets", f"names more than {TARGET_SLOTS} targets")
+
+
+def _check_refusal(check: _Check, table: pa.Table) -> pa.Table:
+    """A refused rollout has kind, text and step of the refusal, and one action of rest behind it; no other has."""
+    for name in ("refusal_kind", "refusal_text", "refusal_step"):
+        wrong = pc.xor(pc.is_valid(table[name]), pc.equal(table["end"], REFUSED))
+        table = check.refuse(table, wrong, name, "contradicts the field 'end'")
+    texts = table["refusal_text"].to_pylist()
+    unfit = pa.chunked_array([[text is not None and not is_refusal_text(text) for text in texts]], pa.bool_())
+    rule = f"is not one line of at most {LONGEST_REFUSAL} characters that can be printed"
+    table = check.refuse(table, unfit, "refusal_text", rule)
+    before_rest = pc.subtract(table["length"], 1)
+    other = pc.not_equal(pc.coalesce(pc.cast(table["refusal_step"], pa.int64()), before_rest), before_rest)
+    return check.refuse(table, other, "refusal_step", "is not one less than the episode's length")
 
 
 def _check_prompts(check: _Check, table: pa.Table) -> pa.Table:

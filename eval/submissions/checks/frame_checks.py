@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ....builders.rollouts.episode_record import EpisodeRecord
+from ....builders.rollouts.refusals import REFUSED
 from ....toolkit.arrays import Float32Array
 from ...recordings.rollout_set import RolloutSet
 from .findings import SubmissionFinding, findings
@@ -43,6 +44,9 @@ def _check_ends(episodes: Sequence[EpisodeRecord], rollouts: RolloutSet) -> Iter
     yield from findings("ends", "a rollout ends where the goal is reached, these do not", late)
     short = [e.rollout_id for e in episodes if e.end == "horizon" and lengths[e.rollout_id] != e.horizon]
     yield from findings("ends", "a failed rollout lasts until the horizon, these were cut short", short)
+    last_actions = rollouts.frames["action"][rollouts.offsets[1:] - 1]
+    restless = [e.rollout_id for e, last in zip(episodes, last_actions, strict=True) if e.end == REFUSED and last.any()]
+    yield from findings("ends", "the arm rests for one step after a refusal, these end otherwise", restless)
 
 
 def _check_starts(episodes: Sequence[EpisodeRecord], rollouts: RolloutSet) -> Iterator[SubmissionFinding]:
