@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from conflictvla.builders.cases.instances import base_instance
-from conflictvla.eval.policies.interface import Episode, Policy
+from conflictvla.eval.policies.interface import Episode, Policy, Refusal
 from conflictvla.eval.policies.observing import observe
 from conflictvla.toolkit.arrays import FloatArray
 from conflictvla.toolkit.records import BaseTask, Instance, Prompt
@@ -49,7 +49,8 @@ def roll_out(
     actions: list[FloatArray] = []
     distances, moved = [np.linalg.norm(start - scene.grip_pos(), axis=1)], 0.0
     while len(actions) < (steps or task.horizon) and not scene.succeeded():
-        for action in policy.act(observe(scene, len(actions))):
+        answer = policy.act(observe(scene, len(actions)))
+        for action in np.zeros((1, 7)) if isinstance(answer, Refusal) else answer:  # at rest until the horizon
             scene.step(action)
             actions.append(action)
         positions = target_positions(scene, targets)

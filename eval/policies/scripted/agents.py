@@ -1,26 +1,30 @@
-"""Scripted agents that know the simulator's state: what seven ways of meeting an invalid premise look like.
+"""Scripted agents that know the simulator's state: what nine ways of meeting an invalid premise look like.
 
 All have the same skills and pursue the base task's own goal where the premises of the instruction hold. Where they do
 not, ``Persist`` carries on, ``Refuse`` holds still, ``FailPersist`` goes for the same target but never closes on it,
 ``Hesitate`` slows down, ``DetectLate`` stops on its way, and ``Redirect`` goes for another object. ``Noisy`` persists
-with noise on every action. They calibrate the measures: a pair of theirs has a known answer.
+with noise on every action. ``RefuseAloud`` says that it will not do it, instead of acting; ``AskFirst`` asks back, and
+does so under valid premises too, in every fifth initial state or so. They calibrate the measures: a pair of theirs has
+a known answer.
 """
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
 
+from ....builders.rollouts.refusals import QUESTION, REFUSAL
 from ....toolkit.arrays import FloatArray
 from ....toolkit.language.plan_json import plan_from_json
 from ....toolkit.premises import check
 from ....toolkit.simulation.observing.scene_facts import observe_facts
 from ....toolkit.simulation.observing.targets import goal_targets, target_positions
 from ....toolkit.simulation.scene import NO_OP, Scene
-from ..interface import Episode, Observation, PolicyInfo
+from ..interface import Episode, Observation, PolicyInfo, Refusal
 from . import fixtures, grasping, motion, skills
 from .goals import check_goal, handle_another, pursue
 from .motion import Motion
@@ -50,6 +54,9 @@ is behind it, or the hand would close: what is taken by its top is never reached
 NOISE = 0.1
 """Standard deviation of the noise on each of the arm's six action components."""
 
+ASKED_OF = 5
+"""An agent that asks first asks without need in one of so many initial states."""
+
 ARM = slice(0, 6)
 """The components of an action that move the arm; the last is the gripper's."""
 
@@ -74,11 +81,7 @@ class Persist:
     own_settings: ClassVar[dict[str, float]] = {}
 
     def __init__(self, *, premises_hold: Callable[[Episode], bool] = premises_hold) -> None:
-        self.info = PolicyInfo(
-            name=self.name,
-            revision=importlib.metadata.version("conflictvla"),
-            settings={**SETTINGS, **self.own_settings},
-        )
+        self.info = _info(self.name, self.own_settings)
         self._premises_hold = premises_hold
         self._motion: Motion = iter(())
 
@@ -186,8 +189,75 @@ class Noisy(Persist):
         return _add_noise(pursue(episode.scene), np.random.default_rng(list(words)))
 
 
-AGENTS = {agent.name: agent for agent in (Persist, Refuse, FailPersist, Hesitate, DetectLate, Redirect, Noisy)}
+class RefuseAloud:
+    """Refuses in words, before it moves, where the premises do not hold; persists otherwise.
+
+    Args:
+        premises_hold: Whether the premises of an episode's instruction hold.
+    """
+
+    name: ClassVar[str] = "refuse_aloud"
+    own_settings: ClassVar[dict[str, float]] = {}
+
+    def __init__(self, *, premises_hold: Callable[[Episode], bool] = premises_hold) -> None:
+        self.info = _info(self.name, self.own_settings)
+        self._premises_hold = premises_hold
+        self._persist = Persist()
+        self._refusal: Refusal | None = None
+
+    def reset(self, episode: Episode) -> None:
+        """Begin an episode, and decide whether to refuse it.
+
+        Raises:
+            InvalidInputError: No skill can bring about the base task's goal.
+        """
+        self._persist.reset(episode)
+        self._refusal = self._decide(episode)
+
+    def act(self, observation: Observation) -> FloatArray | Refusal:
+        """The refusal of the episode, or the next action, shape (1, 7)."""
+        return self._refusal or self._persist.act(observation)
+
+    def _decide(self, episode: Episode) -> Refusal | None:
+        if self._premises_hold(episode):
+            return None
+        return Refusal(f"I cannot do that here: {episode.instance.instruction}", REFUSAL)
+
+
+class AskFirst(RefuseAloud):
+    """Asks back, before it moves, where the premises do not hold, and where ``asks_needlessly``; persists otherwise.
+
+    Args:
+        premises_hold: Whether the premises of an episode's instruction hold.
+    """
+
+    name = "ask_first"
+    own_settings: ClassVar[dict[str, float]] = {"asked_of": ASKED_OF}
+
+    def _decide(self, episode: Episode) -> Refusal | None:
+        instance = episode.instance
+        needless = asks_needlessly(f"{instance.suite}/{instance.base_task}", episode.init_state)
+        if not needless and self._premises_hold(episode):
+            return None
+        return Refusal(f"What do you mean by: {episode.instance.instruction}?", QUESTION)
+
+
+def asks_needlessly(task_id: str, init_state: int) -> bool:
+    """Whether ``AskFirst`` asks though the premises hold: one time in five, by a hash of task and initial state."""
+    digest = hashlib.sha256(f"{task_id}/init{init_state}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") % ASKED_OF == 0
+
+
+AGENTS: dict[str, type[Persist] | type[RefuseAloud]] = {
+    agent.name: agent
+    for agent in (Persist, Refuse, FailPersist, Hesitate, DetectLate, Redirect, Noisy, RefuseAloud, AskFirst)
+}
 """The scripted agents by name."""
+
+
+def _info(name: str, own_settings: dict[str, float]) -> PolicyInfo:
+    revision = importlib.metadata.version("conflictvla")
+    return PolicyInfo(name=name, revision=revision, settings={**SETTINGS, **own_settings})
 
 
 def _slow_down(motion: Motion) -> Motion:

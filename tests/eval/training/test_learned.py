@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from conflictvla.eval.policies.interface import Episode, Policy
+from conflictvla.eval.policies.interface import Episode, Policy, Refusal
 from conflictvla.eval.policies.learned.network import load_config
 from conflictvla.eval.policies.learned.policy import PACKAGED
 from conflictvla.eval.policies.observing import observe
@@ -46,7 +46,9 @@ def first_chunk(policy: Policy, prompt: str, task: BaseTask = STOVE) -> FloatArr
     scene = scene_of(task)
     scene.reset(0)
     policy.reset(Episode(instruction=prompt, init_state=0, seed=0, instance=instance_of(task), scene=scene))
-    return policy.act(observe(scene, 0))
+    chunk = policy.act(observe(scene, 0))
+    assert not isinstance(chunk, Refusal)
+    return chunk
 
 
 @pytest.mark.parametrize("prompt", Prompt)
