@@ -10,15 +10,18 @@ import numpy as np
 
 from ....toolkit.arrays import FloatArray
 from ....toolkit.errors import PolicyError
-from ..asking import check_chunk
+from ..asking import check_chunk, check_refusal
 from ..conventions import Conventions, read_count
-from ..interface import PolicyInfo
+from ..interface import PolicyInfo, Refusal
 from ..spec import PolicySpec, address
 from .link import ANSWER_S, WAIT_S, Link
 
 REMOTE_SETTINGS = ("answer_s", "name", "revision", "wait_s")
 """Settings beside the conventions: time limits in s, a name for the rollouts, and what exactly the server runs, which
 no protocol carries."""
+
+REFUSAL_KEY = "refusal"
+"""Key of an answer, beside its actions or in their place, by which a server refuses; plain servers do not have it."""
 
 UNSTATED = "unstated"
 """Revision of a served policy where the user gave none."""
@@ -70,3 +73,17 @@ def action_chunk(actions: Any, url: str, conventions: Conventions) -> FloatArray
             f"give ?replan_steps={len(chunk)}"
         )
     return chunk
+
+
+def read_refusal(answer: Mapping[str, Any], url: str) -> Refusal | None:
+    """The refusal of an answer, ``{"refusal": {"kind": ..., "text": ...}}``; None where the key is absent or null.
+
+    Raises:
+        PolicyError: There is such a key, but it holds something else.
+    """
+    given = answer.get(REFUSAL_KEY)
+    if given is None:
+        return None
+    if not isinstance(given, Mapping) or not {"kind", "text"} <= given.keys():
+        raise PolicyError(f'{url}: the answer\'s refusal is {given!r:.80}, not {{"kind": ..., "text": ...}}')
+    return check_refusal(given["kind"], given["text"], where=url)

@@ -20,9 +20,9 @@ from ..conventions import (
     read_conventions,
     state_vector,
 )
-from ..interface import Episode, Observation, PolicyInfo
+from ..interface import Episode, Observation, PolicyInfo, Refusal
 from ..spec import PolicySpec, check_settings
-from .clients import REMOTE_SETTINGS, action_chunk, open_link, server_info
+from .clients import REMOTE_SETTINGS, action_chunk, open_link, read_refusal, server_info
 from .link import Link, LostConnectionError
 from .wire import pack_openpi, unpack_openpi
 
@@ -57,8 +57,8 @@ class OpenPiPolicy:
         """Begin an episode: from now on the prompt is its instruction."""
         self._instruction = episode.instruction
 
-    def act(self, observation: Observation) -> FloatArray:
-        """The server's next actions, shape (n, 7).
+    def act(self, observation: Observation) -> FloatArray | Refusal:
+        """The server's next actions, shape (n, 7), or its refusal.
 
         Raises:
             PolicyError: The server is gone, raised, or answered with something else than actions.
@@ -72,6 +72,9 @@ class OpenPiPolicy:
             }
         )
         answer = self._ask_server(question)
+        refusal = read_refusal(answer, self._link.url) if isinstance(answer, dict) else None
+        if refusal is not None:
+            return refusal
         if not isinstance(answer, dict) or "actions" not in answer:
             raise PolicyError(f"{self._link.url}: the answer holds no actions")
         chunk = action_chunk(answer["actions"], self._link.url, self.conventions)

@@ -24,9 +24,9 @@ from ..conventions import (
     read_conventions,
     state_vector,
 )
-from ..interface import Episode, Observation, PolicyInfo
+from ..interface import Episode, Observation, PolicyInfo, Refusal
 from ..spec import PolicySpec, check_settings
-from .clients import REMOTE_SETTINGS, action_chunk, open_link, server_info
+from .clients import REMOTE_SETTINGS, action_chunk, open_link, read_refusal, server_info
 from .link import Link, LostConnectionError
 from .wire import VLA_EVAL_PROTOCOL, Message, pack_vla_eval, unpack_vla_eval
 
@@ -67,8 +67,8 @@ class VlaEvalPolicy:
         except LostConnectionError:  # the server went since the last episode, and may be back
             self._start(episode)
 
-    def act(self, observation: Observation) -> FloatArray:
-        """The server's next actions, shape (n, 7).
+    def act(self, observation: Observation) -> FloatArray | Refusal:
+        """The server's next actions, shape (n, 7), or its refusal.
 
         Raises:
             PolicyError: The server is gone, raised, or answered with something else than actions.
@@ -81,6 +81,9 @@ class VlaEvalPolicy:
             raise PolicyError(
                 f"{error}, and with it what the server knew of the episode; run again to go on"
             ) from error
+        refusal = read_refusal(answer, self._link.url)
+        if refusal is not None:
+            return refusal
         if "actions" not in answer and "action" not in answer:
             raise PolicyError(f"{self._link.url}: the answer holds no actions")
         chunk = action_chunk(answer.get("actions", answer.get("action")), self._link.url, self.conventions)

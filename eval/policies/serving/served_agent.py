@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ....builders.rollouts.refusals import rest_action
 from ....builders.tasks_dataset.reading import load_instances
 from ....toolkit.arrays import FloatArray
 from ....toolkit.errors import InvalidInputError, NotFoundError, choices
@@ -18,7 +19,7 @@ from ....toolkit.prompts import prompt_text
 from ....toolkit.records import Instance
 from ....toolkit.simulation.scene import Scene
 from ....toolkit.simulation.scene_pool import ScenePool
-from ..interface import Episode, Policy
+from ..interface import Episode, Policy, Refusal
 from ..observing import observe
 from ..registry import SCRIPTED, load_policy
 from ..remote.openpi import OPENPI
@@ -63,15 +64,18 @@ class Twin:
         self._scene: Scene | None = None
         self._prompt = ""
         self._step = 0
-        self._last: tuple[FloatArray, FloatArray] | None = None
+        self._last: tuple[FloatArray, FloatArray | Refusal] | None = None
         self._task: dict[str, Any] = {}
 
     def begin(self, task: dict[str, Any]) -> None:
         """An episode begins; suite, number of the task and of the initial state narrow down where."""
         self._task, self._scene, self._last = task, None, None
 
-    def answer(self, question: Question) -> FloatArray:
-        """The agent's next actions, shape (n, 7), executed in the twin as the client is to execute them.
+    def answer(self, question: Question) -> FloatArray | Refusal:
+        """The agent's next actions, shape (n, 7), executed in the twin as the client is to execute them; or a refusal.
+
+        After a refusal the twin rests for a chunk, as clients do that do not know of refusals. An agent that refuses in
+        the middle of a chunk is at rest to its end, and refuses at the next question.
 
         Raises:
             NotFoundError: The prompt belongs to no instance.
@@ -84,13 +88,18 @@ class Twin:
         scene = self._scene
         assert scene is not None  # found, or an error was raised
         asked_in = observe(scene, self._step).state
+        given = self._policy.act(observe(scene, self._step))
+        refusal = given if isinstance(given, Refusal) else None
         actions: list[FloatArray] = []
         while len(actions) < self._chunk:
-            for action in self._policy.act(observe(scene, self._step))[: self._chunk - len(actions)]:
+            chunk = rest_action()[np.newaxis] if isinstance(given, Refusal) else given
+            for action in chunk[: self._chunk - len(actions)]:
                 scene.step(np.clip(action, -1.0, 1.0).astype(np.float32))
                 actions.append(action)
                 self._step += 1
-        self._last = asked_in, np.stack(actions)
+            if len(actions) < self._chunk and not isinstance(given, Refusal):
+                given = self._policy.act(observe(scene, self._step))
+        self._last = asked_in, refusal or np.stack(actions)
         return self._last[1]
 
     def _is_in_step(self, question: Question) -> bool:

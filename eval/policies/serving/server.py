@@ -15,13 +15,19 @@ from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
+from ....builders.rollouts.refusals import rest_action
 from ....toolkit.arrays import FloatArray
 from ....toolkit.errors import InvalidInputError, MissingExtraError, describe_error
+from ..interface import Refusal
+from ..remote.clients import REFUSAL_KEY
 from ..remote.wire import VLA_EVAL_PROTOCOL, Message, pack_openpi, pack_vla_eval, unpack_openpi, unpack_vla_eval
 
 ServedProtocol = Literal["openpi", "vla-eval"]
 PROTOCOLS: tuple[str, ...] = get_args(ServedProtocol)
 HEALTH_PATHS = {"openpi": ("/healthz", "OK\n"), "vla-eval": ("/health", '{"status": "ok"}\n')}
+RESTING_CHUNK = 50
+"""Actions of rest beside a refusal under openpi: clients that do not know of refusals execute some of them."""
+
 INTERNAL_ERROR = 1011
 """Websocket close code after a traceback, as openpi's server closes."""
 
@@ -45,8 +51,8 @@ class Session(Protocol):
     def begin(self, task: dict[str, Any]) -> None:
         """An episode begins; ``task`` is vla-eval's description of it."""
 
-    def answer(self, question: Question) -> FloatArray:
-        """The next actions, shape (n, 7); under vla-eval n is 1."""
+    def answer(self, question: Question) -> FloatArray | Refusal:
+        """The next actions, shape (n, 7); under vla-eval n is 1. Or a refusal."""
 
 
 class PolicyServer:
@@ -119,9 +125,10 @@ class PolicyServer:
         try:
             for data in connection:
                 started = time.perf_counter()
-                actions = session.answer(_openpi_question(unpack_openpi(data)))
+                answer = session.answer(_openpi_question(unpack_openpi(data)))
                 timing = {"infer_ms": (time.perf_counter() - started) * 1000.0}
-                connection.send(pack_openpi({"actions": actions, "server_timing": timing}))
+                reply = _refusal_reply(answer, RESTING_CHUNK) if isinstance(answer, Refusal) else {"actions": answer}
+                connection.send(pack_openpi({**reply, "server_timing": timing}))
         except ConnectionClosed:
             return
         except Exception:  # openpi's protocol reports it to the client, whatever it is
@@ -160,10 +167,20 @@ class PolicyServer:
         if message.type == "episode_start":
             session.begin(message.payload.get("task") or {})
         if message.type == "observation":
+            answer = session.answer(_vla_eval_question(message.payload))
+            reply = _refusal_reply(answer, 1) if isinstance(answer, Refusal) else {"actions": answer}
             # vla-eval's clients take one action at a time.
-            (action,) = session.answer(_vla_eval_question(message.payload))
-            return "action", {"actions": action.astype(np.float32)}
+            (action,) = reply["actions"]
+            return "action", {**reply, "actions": action.astype(np.float32)}
         return None
+
+
+def _refusal_reply(refusal: Refusal, steps: int) -> dict[str, Any]:
+    """An answer with a refusal, and so many actions of rest for clients that do not know of refusals."""
+    return {
+        "actions": np.tile(rest_action(), (steps, 1)),
+        REFUSAL_KEY: {"kind": refusal.kind, "text": refusal.text},
+    }
 
 
 def _openpi_question(request: Any) -> Question:

@@ -14,7 +14,7 @@ import pytest
 
 from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.policies.conventions import turned
-from conflictvla.eval.policies.interface import Episode, Observation, Policy
+from conflictvla.eval.policies.interface import Episode, Observation, Policy, Refusal
 from conflictvla.eval.policies.observing import observe
 from conflictvla.eval.policies.registry import load_policy
 from conflictvla.eval.policies.remote.wire import pack_openpi, unpack_openpi
@@ -54,7 +54,13 @@ def seen(scene: Scene) -> Observation:
 
 def _asked(policy: Policy, episode: Episode, seen: Observation) -> FloatArray:
     policy.reset(episode)
-    return policy.act(seen)
+    return _next(policy, seen)
+
+
+def _next(policy: Policy, seen: Observation) -> FloatArray:
+    answer = policy.act(seen)
+    assert not isinstance(answer, Refusal)
+    return answer
 
 
 # openpi
@@ -226,12 +232,12 @@ def test_a_chunk_that_the_server_buffers_is_handed_out_step_by_step(episode: Epi
     with vla_eval_server(model) as port:
         policy = load_policy(f"vla-eval://127.0.0.1:{port}?gripper=as_is")
         policy.reset(episode)
-        answers = [policy.act(seen) for _ in range(5)]
+        answers = [_next(policy, seen) for _ in range(5)]
         assert [answer.shape for answer in answers] == [(1, 7)] * 5
         np.testing.assert_allclose(np.concatenate(answers[:4]), chunk, atol=1e-7)
         assert len(model.asked) == 2
         policy.reset(episode)  # and an episode that begins empties the buffer
-        np.testing.assert_allclose(policy.act(seen), chunk[:1], atol=1e-7)
+        np.testing.assert_allclose(_next(policy, seen), chunk[:1], atol=1e-7)
     assert len(model.episodes) == 2
     assert model.ended >= 1
 
