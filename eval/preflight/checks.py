@@ -1,4 +1,4 @@
-"""Ten checks of a policy before GPU hours are spent on it: are its inputs and actions in LIBERO's conventions?
+"""Eleven checks of a policy before GPU hours are spent on it: are its inputs and actions in LIBERO's conventions?
 
 What a wrong convention costs cannot be seen in the code that holds it, so the checks look at behaviour: they ask the
 policy in one real scene under observations changed on purpose, and let it act for a few seconds.
@@ -22,7 +22,14 @@ from .action_checks import (
     check_gripper_sign,
     check_latency,
 )
-from .input_checks import check_long_prompt, check_picture_turn, check_pictures, check_prompt, check_state_layout
+from .input_checks import (
+    check_long_prompt,
+    check_picture_turn,
+    check_pictures,
+    check_prompt,
+    check_refusal,
+    check_state_layout,
+)
 from .measurements import Judgement, Measurements, Verdict
 from .policy_trial import PolicyTrial
 
@@ -42,10 +49,11 @@ CHECKS: dict[str, Callable[[Measurements], Judgement]] = {
     "pictures": check_pictures,
     "picture turn": check_picture_turn,
     "state layout": check_state_layout,
+    "refusal": check_refusal,
     "determinism": check_determinism,
     "latency": check_latency,
 }
-"""The ten checks, in order."""
+"""The eleven checks, in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +107,7 @@ def check_policy(
     bench = PolicyTrial(policy, scene, instance, init_state=init_state, seed=seed)
     results = []
     try:
-        measured = Measurements(bench, _other_prompts(instance), steps)
+        measured = Measurements(bench, _other_prompts(instance), _conflicts(instance), steps)
         for name in checks or CHECKS:
             if progress:
                 progress(name)
@@ -116,6 +124,16 @@ def _reference(task: str) -> Instance:
         if known and instance.arm is Arm.REFERENCE and instance.prompt is Prompt.P0:
             return instance
     raise NotFoundError(f"no base task '{task}': write it as {DEFAULT_TASK}")
+
+
+def _conflicts(reference: Instance) -> tuple[Instance, ...]:
+    """A conflict of each family in the reference's scene, under both prompt conditions."""
+    first: dict[tuple[str, str], Instance] = {}
+    for instance in load_instances():
+        same_task = (instance.suite, instance.base_task) == (reference.suite, reference.base_task)
+        if same_task and instance.family is not None:
+            first.setdefault((instance.family, instance.prompt), instance)
+    return tuple(first.values())
 
 
 def _other_prompts(instance: Instance) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from ..policies.conventions import Turn
 from ..policies.interface import Observation, Policy
 from .action_checks import LOUD
 from .measurements import Judgement, Measurements
-from .policy_trial import Change, difference
+from .policy_trial import LONGEST_SHOWN, Change, difference
 
 NEARER_M, MOVED_M = 0.03, 0.03
 """By how much another convention must bring the gripper nearer to be called better; the least that is an approach."""
@@ -91,6 +91,18 @@ def check_state_layout(measured: Measurements) -> Judgement:
     approach_m = measured.bench.drive(measured.steps, _with_antipode).approach_m
     advice = "?axis_angle=shortest: the policy was trained on angles up to pi; or ?axis_angle=robosuite if that is set"
     return _compare(measured, approach_m, "with the rotation's antipode in the state", advice)
+
+
+def check_refusal(measured: Measurements) -> Judgement:
+    """Whether a refusal or a question arrives, where the instruction is impossible; a policy need not have one."""
+    conflicts = measured.conflicts
+    given = [refusal for refusal in map(measured.bench.refusal_of, conflicts) if refusal is not None]
+    if not given:
+        detail = f"none of {len(conflicts)} impossible instructions is refused in words: scored by its motion alone"
+        return Judgement(verdict="pass", detail=detail)
+    kinds = " and ".join(f"{sum(r.kind == kind for r in given)} {kind}s" for kind in sorted({r.kind for r in given}))
+    said = given[0].text[:LONGEST_SHOWN]
+    return Judgement(verdict="pass", detail=f"{kinds} to {len(conflicts)} impossible instructions, such as '{said}'")
 
 
 def _compare(measured: Measurements, other_m: float, otherwise: str, advice: str) -> Judgement:

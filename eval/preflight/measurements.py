@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from ...toolkit.arrays import FloatArray
+from ...toolkit.records import Instance
 from .policy_trial import Change, DriveResult, PolicyTrial, difference
 
 Verdict = Literal["pass", "warn", "fail"]
@@ -35,11 +36,13 @@ class Measurements:
     Args:
         bench: Where the policy is asked.
         prompts: Other instructions of the suite.
+        conflicts: Conflict instances of the base task.
         steps: How long the policy acts in each trial.
 
     Attributes:
         bench: Where the policy is asked.
         prompts: Other instructions of the suite.
+        conflicts: Conflict instances of the base task.
         steps: How long the policy acts in each trial.
         first: The very first answer, before an episode could leave anything over, shape (n, 7).
         noise: By how much the answer to an equal question right after it differs.
@@ -48,8 +51,10 @@ class Measurements:
         PolicyError: The policy gives no actions.
     """
 
-    def __init__(self, bench: PolicyTrial, prompts: tuple[str, ...], steps: int) -> None:
-        self.bench, self.prompts, self.steps = bench, prompts, steps
+    def __init__(
+        self, bench: PolicyTrial, prompts: tuple[str, ...], conflicts: tuple[Instance, ...], steps: int
+    ) -> None:
+        self.bench, self.prompts, self.conflicts, self.steps = bench, prompts, conflicts, steps
         self.first: FloatArray = bench.ask()
         self.noise = difference(self.first, bench.ask())
 

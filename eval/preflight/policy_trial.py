@@ -9,13 +9,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...builders.rollouts.refusals import rest_action
 from ...toolkit.arrays import FloatArray, Image
+from ...toolkit.errors import PolicyError
+from ...toolkit.prompts import prompt_text
 from ...toolkit.records import Instance
 from ...toolkit.simulation.observing.targets import target_positions
 from ...toolkit.simulation.scene import Scene
 from ..policies.asking import ask, begin_episode
-from ..policies.interface import Episode, Observation, Policy
+from ..policies.interface import Episode, Observation, Policy, Refusal
 from ..policies.observing import observe
+
+LONGEST_SHOWN = 80
+"""Most characters of a refusal's text that are shown."""
 
 Change = Callable[[Observation], Observation]
 """Changes what a policy receives."""
@@ -61,23 +67,39 @@ class PolicyTrial:
         return self._instance.instruction
 
     def ask(self, instruction: str | None = None, change: Change | None = None) -> FloatArray:
-        """The policy's first answer in an episode, shape (n, 7).
+        """The policy's first answer in an episode, shape (n, 7); where it refuses another prompt, one action of rest.
 
         Args:
             instruction: The prompt; the base task's own instruction by default.
             change: What is done to the observation.
 
         Raises:
-            PolicyError: The policy raised, or its answer is no chunk of actions.
+            PolicyError: The policy raised, refused its own instruction, or its answer is no chunk of actions.
         """
         self._begin(instruction or self._instance.instruction)
-        return self._act(0, change or _as_it_is)
+        if instruction is None:
+            return self._act(0, change or _as_it_is)
+        answer = self._answer(0, change or _as_it_is)
+        return rest_action()[np.newaxis].astype(np.float64) if isinstance(answer, Refusal) else answer
+
+    def refusal_of(self, conflict: Instance) -> Refusal | None:
+        """What the policy first answers to a conflict in this scene, where that is a refusal.
+
+        Args:
+            conflict: A conflict instance of the base task.
+
+        Raises:
+            PolicyError: The policy raised, or its answer is neither actions nor a refusal.
+        """
+        self._begin(prompt_text(conflict.instruction, conflict.prompt), conflict)
+        answer = self._answer(0, _as_it_is)
+        return answer if isinstance(answer, Refusal) else None
 
     def drive(self, steps: int, change: Change | None = None) -> DriveResult:
         """Let the policy act for some steps.
 
         Raises:
-            PolicyError: The policy raised, or an answer is no chunk of actions.
+            PolicyError: The policy raised, refused, or an answer is no chunk of actions.
         """
         self._begin(self._instance.instruction)
         views = 0
@@ -106,18 +128,25 @@ class PolicyTrial:
             views=views,
         )
 
-    def _begin(self, instruction: str) -> None:
+    def _begin(self, instruction: str, instance: Instance | None = None) -> None:
         self._scene.reset(self._init_state)
         episode = Episode(
             instruction=instruction,
             init_state=self._init_state,
             seed=self._seed,
-            instance=self._instance,
+            instance=instance or self._instance,
             scene=self._scene,
         )
         begin_episode(self.policy, episode)
 
     def _act(self, step: int, change: Change) -> FloatArray:
+        answer = self._answer(step, change)
+        if isinstance(answer, Refusal):
+            said = f"{answer.kind}, {answer.text[:LONGEST_SHOWN]!r}"
+            raise PolicyError(f"step {step}: the policy refuses the base task's own instruction ({said})")
+        return answer
+
+    def _answer(self, step: int, change: Change) -> FloatArray | Refusal:
         return ask(self.policy, change(observe(self._scene, step)))
 
     def _target_distance_m(self) -> float:

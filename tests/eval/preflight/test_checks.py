@@ -39,7 +39,7 @@ def test_a_sound_policy_passes_every_check(scene: Scene, monkeypatch: pytest.Mon
     monkeypatch.setattr(action_checks, "FULL_DAYS", math.inf)  # pictures alone take longer where a machine is busy
     found = {result.check: result for result in check_policy(policies.Sound(), scene=scene, steps=STEPS)}
     assert list(found) == list(CHECKS)
-    assert len(CHECKS) == 10
+    assert len(CHECKS) == 11
     assert {name: result.verdict for name, result in found.items()} == dict.fromkeys(CHECKS, "pass")
 
 
