@@ -15,12 +15,14 @@ from .tables import (
     outcome_tests,
     probe_effect,
     prompt_effect,
+    response,
     supplementary,
     undefined,
 )
 
 _ANALYSES: list[Analysis] = [
     *measures.ANALYSES,
+    response.ANALYSIS,
     outcome_tests.ANALYSIS,
     prompt_effect.ANALYSIS,
     probe_effect.ANALYSIS,
