@@ -62,8 +62,14 @@ rollouts: setup ## record the packaged rollouts anew, after the tasks have chang
 	$(BIN)/conflictvla rollouts build --out build/rollouts --per-cell 1 --compact
 	rm -rf dataset_cards/rollouts && mv build/rollouts dataset_cards/rollouts
 
-results: setup ## record every case anew, and keep what the leaderboard shows without --data (two hours)
-	$(BIN)/conflictvla rollouts build --out build/release --workers 2 --verify 50
+# The scripted agents that mark the scale of the leaderboard. CASES=--all-cases records every case, not the lite selection.
+SCALE := refuse,detect_late,redirect,hesitate,noisy,fail_persist,persist
+CASES :=
+STATES := 0-4
+
+results: setup ## record the lite cases anew, and keep what the leaderboard shows without --data (hours)
+	$(BIN)/conflictvla rollouts build --out build/release --agents $(SCALE) --init-states $(STATES) $(CASES) \
+	  --workers 2 --verify 50
 	rm -rf dataset_cards/leaderboard && mkdir dataset_cards/leaderboard
 	mv build/release/results build/release/verified dataset_cards/leaderboard
 

@@ -61,20 +61,26 @@ def rollouts_build(
     agents: Annotated[
         str, typer.Option(help="Scripted agents, with commas between them.")
     ] = "persist,refuse,fail_persist",
-    per_cell: Annotated[int | None, typer.Option(help="Most cases of a family and level; default: all.")] = None,
+    per_cell: Annotated[int | None, typer.Option(help="So many cases of each family and level instead.")] = None,
+    all_cases: Annotated[bool, typer.Option("--all-cases", help="Every case; default: the lite selection.")] = False,
+    init_states: Annotated[str, typer.Option(help="LIBERO's initial states, such as 0-4.")] = "0",
     compact: Annotated[bool, typer.Option("--compact", help="Without the simulator's states, packed tightly.")] = False,
     videos: Annotated[int, typer.Option(help="Render so many pairs of each agent, to OUT/AGENT/rendered.")] = 0,
     verify: Annotated[int, typer.Option(help="Execute so many of each agent again, and mark its result.")] = 0,
     workers: Annotated[int, typer.Option(help="Processes on this machine; the result does not depend on it.")] = 1,
 ) -> None:
-    """Record the scripted agents over the cases, each once under P0 with its reference; run again to continue."""
+    """Record the scripted agents over the cases, under P0, with their references; run again to continue."""
     from ..builders.tasks_dataset.reading import load_instances
     from ..eval.release import build_rollouts, plan_rollouts
     from ..eval.rollouts.executors.choose import choose_executor
+    from ..eval.selection import parse_numbers
 
     if compact and videos:
         raise InvalidInputError("--videos needs the simulator's states, which --compact leaves out: give one of them")
-    plan = plan_rollouts(load_instances(), per_cell, agents.split(","))
+    if per_cell is not None and all_cases:
+        raise InvalidInputError("--per-cell chooses some of the cases, --all-cases takes every one: give one of them")
+    states = parse_numbers(init_states, "--init-states")
+    plan = plan_rollouts(load_instances(), per_cell, agents.split(","), init_states=states, all_cases=all_cases)
     with progress_bar("rollouts", plan.rollouts) as advance:
         build_rollouts(out, plan, choose_executor(workers, None), compact=compact, progress=show_by_agent(advance))
     for reason in plan.left_out:

@@ -9,8 +9,8 @@ import typer
 from rich.markup import escape
 
 from ..toolkit.atomic_files import write_atomic
-from ..toolkit.records import Prompt
-from .console import FOUND_SOMETHING_WRONG, print_json, print_line, print_markup, progress_bar
+from ..toolkit.records import Family, Level, Prompt
+from .console import FOUND_SOMETHING_WRONG, OUT, print_json, print_line, print_markup, progress_bar
 from .options import DatasetArgument, JsonOption, TasksOption, ToleranceOption
 
 if TYPE_CHECKING:
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 def verify(
     submission: DatasetArgument,
     sample: Annotated[int, typer.Option(help="How many rollouts to execute again.")] = 50,
-    seed: Annotated[int, typer.Option(help="Seed of the draw; choose it once the submission is fixed.")] = 0,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the draw, to repeat a verification; default: a fresh one, printed.")
+    ] = None,
     tolerance: ToleranceOption = 0.0,
     result: Annotated[Path | None, typer.Option(help="The results file that was submitted with it.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the verification, for the leaderboard's verified/.")] = None,
@@ -37,7 +39,7 @@ def verify(
     from ..eval.selection import select_conflicts
     from ..eval.submissions.results_file import read_result, verification_json
     from ..eval.submissions.submit import fetch_submission
-    from ..eval.submissions.verify import verification_of, verify_submission
+    from ..eval.submissions.verify import fresh_seed, verification_of, verify_submission
 
     everything = load_all_instances(tasks)
     chosen = None if cases is None else select_conflicts(everything, cases, tuple(Prompt))
@@ -48,7 +50,7 @@ def verify(
             source.folder,
             everything,
             sample=sample,
-            seed=seed,
+            seed=fresh_seed() if seed is None else seed,
             wanted=None if chosen is None else with_references(chosen, everything),
             claimed=claimed,
             address=(source.repo_id, source.commit),
@@ -65,7 +67,7 @@ def verify(
 def _print_verification(report: VerificationReport, *, as_json: bool) -> None:
     if as_json:
         found = [{"check": f.check, "count": f.count, "message": f.message} for f in report.findings]
-        print_json({"rollouts": report.rollouts, "replayed": report.replayed, "findings": found})
+        print_json({"rollouts": report.rollouts, "replayed": report.replayed, "seed": report.seed, "findings": found})
         return
     for finding in report.findings:
         print_markup(f"[red]{finding.check}[/]  {escape(finding.message)}")
@@ -112,6 +114,14 @@ def leaderboard(
     data: Annotated[
         str, typer.Option(help="Folder with results/*.json, or hf://OWNER/NAME; default: the scripted agents'.")
     ] = "packaged",
+    terminal: Annotated[bool, typer.Option("--terminal", help="Print the table here instead.")] = False,
+    as_json: JsonOption = False,
+    sort: Annotated[
+        str, typer.Option(help="With --terminal or --json: column to sort by, best first, such as PCSR or TAR.")
+    ] = "response",
+    prompt: Annotated[Prompt, typer.Option(help="With --terminal or --json: prompt condition.")] = Prompt.P0,
+    family: Annotated[Family | None, typer.Option(help="With --terminal or --json: conflict family.")] = None,
+    level: Annotated[Level | None, typer.Option(help="With --terminal or --json: level.")] = None,
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all of this machine's.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on.")] = 7860,
     space: Annotated[Path | None, typer.Option(help="Write a Hugging Face Space to this folder instead.")] = None,
@@ -119,7 +129,13 @@ def leaderboard(
         str | None, typer.Option(help="Requirement by which the Space gets this package; default: from PyPI.")
     ] = None,
 ) -> None:
-    """Show the leaderboard in a browser, until interrupted."""
+    """Show the leaderboard in a browser, until interrupted; with --terminal or --json here, and ready at once.
+
+    Ranked by response among the policies that are capable; scripted agents stand apart as marks of the scale.
+    """
+    if terminal or as_json:
+        _print_board(data, sort, (prompt, family, level), as_json=as_json)
+        return
     from ..eval.leaderboard.app import serve
     from ..eval.leaderboard.space import write_space
 
@@ -129,3 +145,24 @@ def leaderboard(
         return
     print_line(f"http://{host}:{port}  the leaderboard; stop with Ctrl-C")
     serve(data, host=host, port=port)
+
+
+def _print_board(data: str, sort: str, shown: tuple[Prompt, Family | None, Level | None], *, as_json: bool) -> None:
+    """Print the entries in the terminal, or as JSON."""
+    from ..eval.leaderboard.columns import find_column
+    from ..eval.leaderboard.listing import board_rows, board_table
+    from ..eval.leaderboard.ranking import Filters
+    from ..eval.recordings.sources import results_folder
+    from ..eval.submissions.results import ALL
+    from ..eval.submissions.results_file import read_results
+
+    column = find_column(sort)
+    prompt, family, level = shown
+    filters = Filters(prompt=prompt.value, family=family or ALL, level=level or ALL)
+    entries = read_results(results_folder(data))
+    if as_json:
+        print_json([*board_rows(entries, filters, column)])
+        return
+    print_line(f"{prompt}, {family or 'all families'}, {level or 'all levels'}; by {column.name}, best first")
+    OUT.print(board_table(entries, filters, column))
+    print_line("percent, with 95% intervals; response: see  conflictvla score --by response")

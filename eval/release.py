@@ -27,12 +27,14 @@ from .recordings.video_files import RENDERED, video_path
 from .rollouts.executors.base import Executor
 from .rollouts.run import RunProgress, run_policy, with_references
 from .selection import select_conflicts
+from .submissions.coverage import is_lite
 from .submissions.results import SCRIPTED_AGENT
 from .submissions.results_file import RESULTS_FOLDER, VERIFIED_FOLDER, read_results, result_json, verification_json
 from .submissions.submit import SubmissionSource, check_submission
-from .submissions.verify import verification_of, verify_submission
+from .submissions.verify import fresh_seed, verification_of, verify_submission
 
-INIT_STATE = 0
+INIT_STATES = (0,)
+"""Initial states that a release has unless others are asked for."""
 
 CAMERA = "agentview"
 """View of the videos."""
@@ -45,28 +47,37 @@ class ReleasePlan:
     Attributes:
         agents: Names of scripted agents.
         instances: Conflict instances with their references, for each agent.
+        init_states: Initial states, for each instance.
         left_out: Base tasks for which the scripted agents have no skill, and why.
     """
 
     agents: tuple[str, ...] = SCRIPTED
     instances: tuple[Instance, ...]
+    init_states: tuple[int, ...] = INIT_STATES
     left_out: tuple[str, ...]
 
     @property
     def rollouts(self) -> int:
         """Rollouts of all agents together."""
-        return len(self.agents) * len(self.instances)
+        return len(self.agents) * len(self.instances) * len(self.init_states)
 
 
 def plan_rollouts(
-    instances: Sequence[Instance], per_cell: int | None = None, agents: Sequence[str] = SCRIPTED
+    instances: Sequence[Instance],
+    per_cell: int | None = None,
+    agents: Sequence[str] = SCRIPTED,
+    *,
+    init_states: Sequence[int] = INIT_STATES,
+    all_cases: bool = False,
 ) -> ReleasePlan:
-    """Every case under P0 that the scripted agents can be asked, or as many of each family and level.
+    """The cases under P0 that the scripted agents are asked: the lite selection, all, or some of each family and level.
 
     Args:
         instances: The task release.
-        per_cell: Most cases of a family and level, spread over suites and base tasks; None for all.
+        per_cell: Most cases of a family and level, chosen from all, spread over suites and base tasks.
         agents: Names of scripted agents.
+        init_states: Initial states, for each instance.
+        all_cases: All cases, though the release marks some as its lite selection; without marks it is all anyhow.
 
     Raises:
         NotFoundError: No such scripted agent.
@@ -82,10 +93,12 @@ def plan_rollouts(
         except InvalidInputError as error:
             left_out[suite, name] = str(error)
     able = [i for i in conflicts if (i.suite, i.base_task) not in left_out]
-    chosen = able if per_cell is None else sample_cells(able, per_cell)
+    lite = [i for i in able if is_lite(i)]
+    chosen = sample_cells(able, per_cell) if per_cell is not None else able if all_cases else lite or able
     return ReleasePlan(
         agents=tuple(dict.fromkeys(agents)),
         instances=with_references(chosen, instances),
+        init_states=tuple(init_states),
         left_out=tuple(left_out.values()),
     )
 
@@ -135,9 +148,10 @@ def build_rollouts(
     for agent in plan.agents:
         report = None if progress is None else partial(progress, agent)
         if not (out / agent).exists():
-            run_policy(agent, plan.instances, out, init_states=[INIT_STATE], executor=executor, progress=report)
+            run_policy(agent, plan.instances, out, init_states=plan.init_states, executor=executor, progress=report)
         elif report:
-            report(RunProgress(done=len(plan.instances), total=len(plan.instances), job=None))
+            rollouts = len(plan.instances) * len(plan.init_states)
+            report(RunProgress(done=rollouts, total=rollouts, job=None))
     for agent in plan.agents:
         if compact:
             pack_dataset(out / agent)
@@ -168,7 +182,7 @@ def verify_rollouts(
             out / result.policy_name,
             everything,
             sample=sample,
-            seed=0,
+            seed=fresh_seed(),
             wanted=plan.instances,
             claimed=result,
             progress=progress,

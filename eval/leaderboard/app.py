@@ -13,7 +13,8 @@ from ...toolkit.records import Family, Level, Prompt
 from ..recordings.sources import HUB, results_folder
 from ..submissions.results import ALL, Entry
 from ..submissions.results_file import read_results
-from .board import Filters, asset, masthead, policy_page, scatter_page, table_page
+from .board import asset, masthead, missing_page, policy_page, scatter_page, table_page
+from .ranking import Filters, placed_entries
 
 TITLE = "ConflictVLA leaderboard"
 
@@ -52,10 +53,9 @@ class Board:
             self._read_at = self.clock()
         return self._entries
 
-    def entry(self, name: str) -> Entry:
-        """The entry of that name; the first one where there is none."""
-        entries = self.entries()
-        return next((entry for entry in entries if entry.name == name), entries[0])
+    def entry(self, name: str) -> Entry | None:
+        """The entry of that name, or None: another policy's page must not pass for it."""
+        return next((entry for entry in self.entries() if entry.name == name), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,14 +126,22 @@ def _connect(app: Any, board: Board, parts: _Components) -> None:
         return table_page(board.entries(), filters), scatter_page(board.entries(), filters)
 
     def show_policy(name: str, prompt: str) -> str:
-        return policy_page(board.entry(name), prompt, endpoint)
+        entry = board.entry(name)
+        return missing_page(name) if entry is None else policy_page(entry, prompt, endpoint)
 
-    def open_linked_policy(request: Any) -> tuple[Any, Any]:
-        """Show the page of the policy that a link names."""
+    def open_linked_policy(request: Any) -> tuple[Any, Any, str]:
+        """Show the page of the policy that a link names, or that there is no such entry."""
         named = str(request.query_params.get("policy", ""))
-        known = [(f"{e.result.policy_name} ({e.result.policy_revision})", e.name) for e in board.entries()]
+        placed = placed_entries(board.entries(), Filters())
+        order = {one.entry.name: position for position, one in enumerate(placed)}
+        entries = sorted(board.entries(), key=lambda entry: order.get(entry.name, len(order)))
+        known = [(f"{e.result.policy_name} ({e.result.policy_revision})", e.name) for e in entries]
+        shown = board.entry(named) if named else entries[0]
         selected = gr.Tabs(selected="policy" if named else "results")
-        return selected, gr.Dropdown(choices=known, value=board.entry(named).name)
+        if shown is None:
+            return selected, gr.Dropdown(choices=known, value=None), missing_page(named)
+        page = policy_page(shown, Filters().prompt, endpoint)
+        return selected, gr.Dropdown(choices=known, value=shown.name), page
 
     # Gradio passes the request to a parameter of this type, and cannot look up a name that is imported late.
     open_linked_policy.__annotations__["request"] = gr.Request
@@ -141,9 +149,9 @@ def _connect(app: Any, board: Board, parts: _Components) -> None:
     filters, prompt = list(parts.filters), parts.filters[FILTERS.index("prompt")]
     for control in filters:
         control.change(show, filters, [parts.table, parts.scatter], **quiet)
-    gr.on([parts.choice.change, prompt.change], show_policy, [parts.choice, prompt], parts.page, **quiet)
+    gr.on([parts.choice.input, prompt.change], show_policy, [parts.choice, prompt], parts.page, **quiet)
     app.load(show, filters, [parts.table, parts.scatter], **quiet)
-    app.load(open_linked_policy, None, [parts.tabs, parts.choice], **quiet)
+    app.load(open_linked_policy, None, [parts.tabs, parts.choice, parts.page], **quiet)
 
 
 def serve(source: str | Path, *, host: str = "127.0.0.1", port: int = 7860, block: bool = True) -> str:

@@ -1,4 +1,5 @@
-// Sorts the table by the column whose head is pressed, by mouse or keyboard, and applies the same order after filters change.
+// Sorts the table by the column whose head is pressed, best first, within each of its groups: who is ranked stays apart
+// from who is not. By mouse or keyboard; the same order is applied after filters change.
 let wanted = null;
 
 function sortBy(table, column, direction) {
@@ -7,21 +8,25 @@ function sortBy(table, column, direction) {
     if (index === column) head.setAttribute("aria-sort", direction > 0 ? "ascending" : "descending");
     else head.removeAttribute("aria-sort");
   });
-  const rows = [...table.tBodies[0].rows];
   const key = (row) => row.cells[column].dataset.sort;
-  rows.sort((a, b) => {
-    const [x, y] = [key(a), key(b)];
-    if (x === "" || y === "") return (x === "") - (y === "");
-    const [m, n] = [Number(x), Number(y)];
-    return direction * (Number.isNaN(m) || Number.isNaN(n) ? x.localeCompare(y) : m - n);
-  });
-  table.tBodies[0].append(...rows);
+  for (const group of table.tBodies) {
+    const rows = [...group.querySelectorAll("tr.entry")];
+    rows.sort((a, b) => {
+      const [x, y] = [key(a), key(b)];
+      if (x === "" || y === "") return (x === "") - (y === "");
+      const [m, n] = [Number(x), Number(y)];
+      return direction * (Number.isNaN(m) || Number.isNaN(n) ? x.localeCompare(y) : m - n);
+    });
+    group.append(...rows);
+  }
 }
 
 element.addEventListener("click", (event) => {
   const head = event.target.closest("thead th");
-  if (!head || !event.target.closest("button")) return;
-  const direction = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
+  const button = event.target.closest("button");
+  if (!head || !button) return;
+  const sorted = head.getAttribute("aria-sort");
+  const direction = sorted ? (sorted === "ascending" ? -1 : 1) : Number(button.dataset.first);
   wanted = [head.cellIndex, direction];
   sortBy(head.closest("table"), ...wanted);
 });

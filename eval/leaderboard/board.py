@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from itertools import groupby
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from ...toolkit.records import Family, Level, Prompt
-from ..analyses.columns import percent
-from ..measures import MEASURES, Measure
+from ...toolkit.records import Family, Level
+from ..analyses.analysis import Cell
 from ..report.figures.outcome_plot import outcome_note
 from ..report.figures.styles import style
-from ..submissions.results import ALL, SCRIPTED_AGENT, Entry, ResultRow
+from ..submissions.results import ALL, FIGURES, SCRIPTED_AGENT, Entry
+from .columns import COLUMNS, interval_cell, run_text
 from .figures import group_name, outcome_figures, policy_figures
+from .listing import HEADINGS, MARKS
+from .ranking import Filters, PlacedEntry, Standing, placed_entries
 
 PUBLISHED = (
     "PCSR and RGSR differ by 17.3 to 56.2 points; TAR 76.5 to 89.6, TS 47.1 to 74.4, Early20 78.4 to 88.6, "
@@ -27,36 +30,15 @@ PUBLISHED = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filters:
-    """What the table shows.
+class BoardCell:
+    """A cell of the table.
 
     Attributes:
-        prompt: Prompt condition.
-        family: A conflict family, or ``all``.
-        level: A level, or ``all``.
-        verified_only: Whether unverified results are left out.
-        text: Part of a policy's name.
+        text: What it shows.
+        sort: Number by which the table is sorted; empty where it is undefined.
     """
 
-    prompt: str = Prompt.P0.value
-    family: str = ALL
-    level: str = ALL
-    verified_only: bool = False
-    text: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MeasureCell:
-    """A measure in a cell of a table.
-
-    Attributes:
-        value: As shown.
-        interval: As shown; empty without one.
-        sort: Number by which the table is sorted; empty where the measure is undefined.
-    """
-
-    value: str
-    interval: str
+    text: Cell
     sort: str
 
 
@@ -65,51 +47,57 @@ class BoardRow:
     """One row of the table.
 
     Attributes:
-        entry: The entry.
-        cells: Its measures.
-        pairs: Pairs that they are over.
-        expected: Pairs of a complete evaluation; 0 where that is not known.
-        scripted: Whether the policy is a scripted agent.
+        placed: The entry and its place.
+        run: What was run: coverage, prompt conditions, initial states and seeds.
+        mark: What its controls say; empty where none were run.
+        cells: One for each column.
     """
 
-    entry: Entry
-    cells: tuple[MeasureCell, ...]
-    pairs: int
-    expected: int
-    scripted: bool
+    placed: PlacedEntry
+    run: str
+    mark: str
+    cells: tuple[BoardCell, ...]
 
 
-def matching_entries(entries: Sequence[Entry], filters: Filters) -> list[tuple[Entry, ResultRow]]:
-    """Entries that fit the filters, each with its row; the lowest RGSR first, as the fewest invalid goals completed."""
-    found = []
-    for entry in entries:
-        row = entry.result.row(filters.prompt, filters.family, filters.level)
-        if row is None or (filters.verified_only and entry.verification is None):
-            continue
-        if filters.text.strip().lower() in entry.result.policy_name.lower():
-            found.append((entry, row))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoardGroup:
+    """Entries of one standing, in the table's order."""
 
-    def rank(pair: tuple[Entry, ResultRow]) -> tuple[float, str, str]:
-        entry, row = pair
-        rgsr = row.measures["RGSR"].value
-        return math.inf if math.isnan(rgsr) else rgsr, entry.result.policy_name, entry.name
-
-    return sorted(found, key=rank)
+    heading: str
+    standing: Standing
+    rows: tuple[BoardRow, ...]
 
 
 def table_page(entries: Sequence[Entry], filters: Filters) -> str:
-    """The sortable table."""
-    rows = [
-        BoardRow(
-            entry=entry,
-            cells=_cells(row),
-            pairs=row.n,
-            expected=entry.result.expected.get(row.prompt, 0) if (row.family, row.level) == (ALL, ALL) else 0,
-            scripted=entry.result.kind == SCRIPTED_AGENT,
-        )
-        for entry, row in matching_entries(entries, filters)
+    """The sortable table: the ranked, those below the gate, and the scale's marks, each under their own heading."""
+    placed = placed_entries(entries, filters)
+    groups = [
+        BoardGroup(heading=HEADINGS[standing], standing=standing, rows=tuple(map(_board_row, of_standing)))
+        for standing, of_standing in groupby(placed, key=lambda one: one.standing)
     ]
-    return _render("table.html.j2", rows=rows, measures=MEASURES, filters=filters, total=len(entries))
+    return _render(
+        "table.html.j2",
+        groups=groups,
+        shown=len(placed),
+        columns=COLUMNS,
+        filters=filters,
+        total=len(entries),
+        prompts=sorted({prompt for entry in entries for prompt in entry.result.prompts}),
+    )
+
+
+def _board_row(placed: PlacedEntry) -> BoardRow:
+    entry, row = placed.entry, placed.row
+    numbers = [(column, column.number(entry, row)) for column in COLUMNS]
+    return BoardRow(
+        placed=placed,
+        run=run_text(entry),
+        mark=MARKS[placed.premises],
+        cells=tuple(
+            BoardCell(text=column.cell(entry, row), sort="" if math.isnan(number) else f"{number:.6f}")
+            for column, number in numbers
+        ),
+    )
 
 
 def policy_page(entry: Entry, prompt: str, endpoint: str) -> str:
@@ -125,14 +113,17 @@ def policy_page(entry: Entry, prompt: str, endpoint: str) -> str:
     shown = prompt if prompt in prompts else prompts[0]
     groups = [(family, ALL) for family in (ALL, *Family)] + [(ALL, level) for level in Level]
     rows = [row for family, level in groups if (row := result.row(shown, family, level))]
+    has_controls = any(row.premise_effect for row in result.rows)
+    columns = [one for one in COLUMNS if one.name in FIGURES and (has_controls or one.name != "premise_effect")]
     link = f"{endpoint}/datasets/{result.repo_id}/tree/{result.commit}" if result.repo_id and result.commit else ""
     return _render(
         "policy.html.j2",
         entry=entry,
         result=result,
         prompt=shown,
-        groups=[(group_name(row), _cells(row), row.n) for row in rows],
-        measures=MEASURES,
+        run=run_text(entry),
+        groups=[(group_name(row), [interval_cell(row, column.name) for column in columns], row.n) for row in rows],
+        columns=columns,
         link=link,
         figures=[figure.render() for figure in policy_figures(entry, shown)],
         scripted=result.kind == SCRIPTED_AGENT,
@@ -141,25 +132,20 @@ def policy_page(entry: Entry, prompt: str, endpoint: str) -> str:
 
 def scatter_page(entries: Sequence[Entry], filters: Filters) -> str:
     """Outcome against process, a panel for each process measure, with the published ranges below as context."""
-    found = matching_entries(entries, filters)
+    found = [(placed.entry, placed.row) for placed in placed_entries(entries, filters)]
     return _render(
         "scatter.html.j2",
         panels=[panel.render() for panel in outcome_figures(found, with_families=filters.family == ALL)],
-        names=[(entry.result.policy_name, style(number).colour) for number, (entry, _) in enumerate(found)],
+        names=[(entry.result.policy_name, style(number)) for number, (entry, _) in enumerate(found)],
         note=outcome_note(len(found)),
         published=PUBLISHED,
         filters=filters,
     )
 
 
-def _cells(row: ResultRow) -> tuple[MeasureCell, ...]:
-    return tuple(_cell(row, measure) for measure in MEASURES)
-
-
-def _cell(row: ResultRow, measure: Measure) -> MeasureCell:
-    value, low, high = astuple(row.measures[measure.name])
-    interval = "" if math.isnan(low) else f"{percent(low, 0)}–{percent(high, 0)}"
-    return MeasureCell(value=percent(value), interval=interval, sort="" if math.isnan(value) else f"{value:.6f}")
+def missing_page(name: str) -> str:
+    """What a link shows that names no entry, as after a results file was replaced or withdrawn."""
+    return _render("missing.html.j2", name=name[:200])
 
 
 @cache

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ...toolkit.errors import InvalidInputError
 from ...toolkit.records import Family, Level, Prompt
+from ..analyses.groups import rows_where
+from ..analyses.response import conflicts_among, controls_among, premise_effect, response_of
 from ..analyses.tables.measures import measure_table
 from ..measures import MEASURE_NAMES
 from ..scores.scores import Scores
 from ..statistics.intervals import Interval
+from .coverage import Coverage
 
-RESULTS_VERSION = "1.0"
+RESULTS_VERSION = "2.0"
 """Layout of results and verification files."""
 
 ALL = "all"
@@ -31,6 +33,12 @@ INTERVAL_ENDINGS = {"value": "", "low": "_lo", "high": "_hi"}
 """Parts of an interval, and the endings of their columns in tables."""
 
 
+FIGURES = ("response", "premise_effect", *MEASURE_NAMES)
+"""Figures of a row, as ``ResultRow.value`` calls them."""
+
+UNDEFINED = Interval(value=float("nan"), low=float("nan"), high=float("nan"))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultRow:
     """The measures over the pairs of one prompt condition, family and level.
@@ -41,6 +49,9 @@ class ResultRow:
         level: A level, or ``all``.
         n: Number of pairs.
         measures: By name, as fractions with their 95% intervals; NaN where undefined.
+        response: The response, over the capable pairs; NaN where there are none.
+        capable: Pairs that the response is over: those whose reference rollout succeeds and whose TAR is defined.
+        premise_effect: Response to the conflict minus response to its control; None where no controls were run.
     """
 
     prompt: str
@@ -48,6 +59,21 @@ class ResultRow:
     level: str
     n: int
     measures: Mapping[str, Interval]
+    response: Interval
+    capable: int
+    premise_effect: Interval | None
+
+    def value(self, name: str) -> Interval:
+        """A measure, ``response`` or ``premise_effect``; NaN where the row does not have it.
+
+        Raises:
+            KeyError: There is no such figure.
+        """
+        if name == "response":
+            return self.response
+        if name == "premise_effect":
+            return self.premise_effect or UNDEFINED
+        return self.measures[name]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +96,7 @@ class Result:
         mujoco_version: That simulated them.
         init_states: Initial states, sorted.
         seeds: Seeds, sorted.
-        expected: Pairs that a complete evaluation has under each prompt condition; 0 for one that was not used.
+        coverage: How much of a full evaluation it is.
         rows: The measures.
     """
 
@@ -89,12 +115,17 @@ class Result:
     mujoco_version: str
     init_states: tuple[int, ...]
     seeds: tuple[int, ...]
-    expected: Mapping[str, int]
+    coverage: Coverage
     rows: tuple[ResultRow, ...]
 
     def row(self, prompt: str, family: str = ALL, level: str = ALL) -> ResultRow | None:
         """One row, or None where the evaluation has no such pairs."""
         return next((r for r in self.rows if (r.prompt, r.family, r.level) == (prompt, family, level)), None)
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """Prompt conditions that it has rows of."""
+        return tuple(dict.fromkeys(row.prompt for row in self.rows))
 
     @property
     def file_name(self) -> str:
@@ -141,14 +172,12 @@ class Entry:
     verification: Verification | None
 
 
-def result_of(
-    scores: Scores, *, expected: Mapping[str, int], repo_id: str = "", commit: str = "", kind: str = POLICY
-) -> Result:
+def result_of(scores: Scores, *, coverage: Coverage, repo_id: str = "", commit: str = "", kind: str = POLICY) -> Result:
     """The result of scored rollouts of one policy.
 
     Args:
         scores: Of exactly one policy.
-        expected: Pairs of a complete evaluation, by prompt condition.
+        coverage: How much of a full evaluation they are.
         repo_id: See ``Result``.
         commit: See ``Result``.
         kind: One of ``KINDS``.
@@ -175,28 +204,44 @@ def result_of(
         mujoco_version=" ".join(recorded["mujoco_version"]),
         init_states=tuple(sorted(set(scores.pairs["init_state"].to_pylist()))),
         seeds=tuple(sorted(set(scores.pairs["seed"].to_pylist()))),
-        expected=dict(expected),
+        coverage=coverage,
         rows=tuple(_rows(scores.pairs)),
     )
 
 
 def _rows(pairs: pa.Table) -> Iterator[ResultRow]:
     """A row for each prompt condition, family and level that has pairs, and for all families and levels together."""
+    conflicts, controls = conflicts_among(pairs), controls_among(pairs)
     for prompt in Prompt:
         for family in (ALL, *Family):
             for level in (ALL, *Level):
-                wanted = {"prompt": str(prompt), "family": str(family), "level": str(level)}
-                chosen = pairs
-                for column, value in wanted.items():
-                    chosen = chosen if value == ALL else chosen.filter(pc.equal(chosen[column], value))
+                group = {"prompt": str(prompt), "family": str(family), "level": str(level)}
+                wanted = {column: value for column, value in group.items() if value != ALL}
+                chosen = rows_where(conflicts, wanted)
                 if chosen.num_rows:
-                    yield _row(chosen, **wanted)
+                    yield _row(chosen, rows_where(controls, wanted), **group)
 
 
-def _row(pairs: pa.Table, *, prompt: str, family: str, level: str) -> ResultRow:
+def _row(pairs: pa.Table, controls: pa.Table, *, prompt: str, family: str, level: str) -> ResultRow:
     (row,) = measure_table(pairs, "overall").to_pylist()
     measures = {
         name: Interval(**{part: round(row[name + ending], 6) for part, ending in INTERVAL_ENDINGS.items()})
         for name in MEASURE_NAMES
     }
-    return ResultRow(prompt=prompt, family=family, level=level, n=row["n"], measures=measures)
+    found = response_of(pairs)
+    effect = premise_effect(pairs, controls)
+    return ResultRow(
+        prompt=prompt,
+        family=family,
+        level=level,
+        n=row["n"],
+        measures=measures,
+        response=_rounded(found.response),
+        capable=found.n,
+        premise_effect=None if effect is None else _rounded(effect),
+    )
+
+
+def _rounded(interval: Interval) -> Interval:
+    value, low, high = (round(part, 6) for part in astuple(interval))
+    return Interval(value=value, low=low, high=high)

@@ -19,6 +19,7 @@ from ...toolkit.json_values import null_for_nan
 from ...toolkit.records import Family, Level, Prompt
 from ..measures import MEASURE_NAMES
 from ..statistics.intervals import Interval
+from .coverage import COVERAGES, Coverage
 from .results import ALL, INTERVAL_ENDINGS, KINDS, RESULTS_VERSION, Entry, Result, ResultRow, Verification
 from .untrusted.json_files import FieldError, JsonObject, read_json_object
 from .untrusted.limits import LONGEST_SETTINGS
@@ -117,7 +118,7 @@ def _read_all[T](read: Callable[[Path], T], files: Sequence[Path], *, partial: b
                 raise
 
 
-def _names(record: type[Result | ResultRow | Verification]) -> list[str]:
+def _names(record: type[Result | ResultRow | Coverage | Verification]) -> list[str]:
     return [field.name for field in fields(record)]
 
 
@@ -142,7 +143,7 @@ def _result(content: JsonObject) -> Result:
         mujoco_version=content.text("mujoco_version"),
         init_states=content.counts("init_states", MOST_REPEATS),
         seeds=content.counts("seeds", MOST_REPEATS),
-        expected=_expected(content.object("expected")),
+        coverage=_coverage(content.object("coverage")),
         rows=tuple(map(_row, content.objects("rows", MOST_ROWS))),
     )
     for name, (pattern, wrong) in PATTERNS.items():
@@ -156,27 +157,36 @@ def _result(content: JsonObject) -> Result:
     return result
 
 
-def _expected(content: JsonObject) -> dict[str, int]:
-    content.check_fields(list(Prompt))
-    return {prompt: content.count(prompt) for prompt in content.values}
+def _coverage(content: JsonObject) -> Coverage:
+    content.check_fields(_names(Coverage))
+    coverage = Coverage(
+        kind=content.choice("kind", COVERAGES), rollouts=content.count("rollouts"), of=content.count("of")
+    )
+    if coverage.rollouts > coverage.of:
+        raise FieldError("field 'coverage.rollouts' is more than a full evaluation has")
+    return coverage
 
 
 def _row(content: JsonObject) -> ResultRow:
     content.check_fields(_names(ResultRow))
     measures = content.object("measures")
     measures.check_fields(MEASURE_NAMES)
+    has_effect = content.values["premise_effect"] is not None
     return ResultRow(
         prompt=content.choice("prompt", tuple(Prompt)),
         family=content.choice("family", (ALL, *Family)),
         level=content.choice("level", (ALL, *Level)),
         n=content.count("n"),
         measures={name: _interval(name, measures.object(name)) for name in measures.values},
+        response=_interval("response", content.object("response")),
+        capable=content.count("capable"),
+        premise_effect=_interval("premise_effect", content.object("premise_effect")) if has_effect else None,
     )
 
 
 def _interval(measure: str, content: JsonObject) -> Interval:
     content.check_fields(INTERVAL_ENDINGS)
-    least = -1.0 if measure == "dSR" else 0.0
+    least = -1.0 if measure in ("dSR", "premise_effect") else 0.0
     interval = Interval(**{part: content.fraction(part, least) for part in INTERVAL_ENDINGS})
     if math.isnan(interval.value) and not (math.isnan(interval.low) and math.isnan(interval.high)):
         raise FieldError(f"{measure} has an interval and no value")

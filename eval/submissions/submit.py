@@ -17,13 +17,12 @@ from ..scores.formats import markdown
 from ..scores.scores import Scores, score_rollouts
 from ..scores.text_tables import text_table
 from .checks.findings import SubmissionFinding
-from .checks.rollout_checks import check_rollouts, expected_pairs
+from .checks.rollout_checks import check_rollouts
+from .coverage import coverage_of
 from .results import POLICY, Result, result_of
 from .results_file import RESULTS_FOLDER, result_json
 from .untrusted.limits import check_folder, check_listing
 from .untrusted.trial_reading import try_reading
-
-"""Dataset on the Hub that the leaderboard shows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,8 +102,8 @@ def check_submission(source: SubmissionSource, instances: Sequence[Instance], *,
     """
     rollouts = read_rollouts(source.folder, REPLAYED, optional=COMPARED)
     scores = score_rollouts([rollouts])
-    expected = expected_pairs(rollouts, instances)
-    result = result_of(scores, expected=expected, repo_id=source.repo_id, commit=source.commit, kind=kind)
+    coverage = coverage_of(rollouts, instances)
+    result = result_of(scores, coverage=coverage, repo_id=source.repo_id, commit=source.commit, kind=kind)
     return Submission(source=source, findings=check_rollouts(rollouts, instances), scores=scores, result=result)
 
 
@@ -114,11 +113,7 @@ def review_page(submission: Submission) -> str:
     Text from the submission stands in code spans, so that none of it is taken for markup or a mention.
     """
     result = submission.result
-    covered = [
-        f"{prompt}: {row.n if (row := result.row(prompt)) else 0:,} of {pairs:,} pairs"
-        for prompt, pairs in result.expected.items()
-        if pairs
-    ]
+    covered = [f"{prompt}: {row.n:,} pairs" for prompt in result.prompts if (row := result.row(prompt))]
     where = f"{result.repo_id} at {result.commit}" if result.repo_id else "only on this machine"
     facts = {
         "policy": code_span(result.policy_name),
@@ -126,7 +121,7 @@ def review_page(submission: Submission) -> str:
         "kind": result.kind,
         "rollouts": f"{result.rollouts:,}, {code_span(where)}",
         "content": code_span(result.rollouts_sha256),
-        "covers": f"{', '.join(covered)}; initial states {', '.join(map(str, result.init_states))}; "
+        "covers": f"{result.coverage}; {', '.join(covered)}; initial states {', '.join(map(str, result.init_states))}; "
         f"seeds {', '.join(map(str, result.seeds))}",
         "versions": f"protocol {code_span(result.protocol_version)}, tasks {code_span(result.tasks_version)}, "
         f"MuJoCo {code_span(result.mujoco_version)}",

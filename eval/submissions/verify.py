@@ -7,6 +7,7 @@ other rollouts; and a random sample is executed again in the simulator, action b
 from __future__ import annotations
 
 import hashlib
+import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
@@ -22,12 +23,18 @@ from ..rollouts.replay import COMPARED, REPLAYED, draw_sample, replay_rows
 from ..rollouts.versions import installed_versions
 from ..scores.scores import Scores, score_rollouts
 from .checks.findings import SubmissionFinding, findings
-from .checks.rollout_checks import check_rollouts, expected_pairs
+from .checks.rollout_checks import check_rollouts
 from .checks.state_checks import check_states
-from .results import POLICY, RESULTS_VERSION, Result, ResultRow, Verification, result_of
+from .coverage import coverage_of
+from .results import FIGURES, POLICY, RESULTS_VERSION, Result, ResultRow, Verification, result_of
 
 SCORE_TOLERANCE = 1e-6
 """Figures of a results file agree with those computed here, except for rounding."""
+
+
+def fresh_seed() -> int:
+    """A seed that nobody can foresee, so that nobody knows which rollouts will be executed again."""
+    return secrets.randbelow(1 << 32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +84,7 @@ def verify_submission(
         folder: Its dataset.
         instances: The task release, references and conflicts.
         sample: How many rollouts to execute again.
-        seed: Seed of the draw; choose it when the submission can no longer be changed.
+        seed: Seed of the draw, from ``fresh_seed`` once the submission can no longer be changed.
         wanted: What of the release must be there; by default all of it.
         claimed: The result that was submitted with them.
         address: Dataset and commit on the Hub of which the folder is a copy.
@@ -103,9 +110,9 @@ def verify_submission(
     checks = replay_rows(dataset, rollouts, rows, tolerance=tolerance, scenes=pool, progress=progress)
     differing = [f"{check.rollout_id} ({check.difference})" for check in checks.values() if check.difference]
     found += findings("replay", "executed again, these differ from what was recorded", differing)
-    expected = expected_pairs(rollouts, instances)
     kind = POLICY if claimed is None else claimed.kind
-    result = result_of(scores, expected=expected, repo_id=address[0], commit=address[1], kind=kind)
+    coverage = coverage_of(rollouts, instances)
+    result = result_of(scores, coverage=coverage, repo_id=address[0], commit=address[1], kind=kind)
     if claimed is not None:
         found += _check_claims(claimed, result)
     return VerificationReport(
@@ -129,13 +136,13 @@ def _check_claims(claimed: Result, computed: Result) -> Iterator[SubmissionFindi
     claimed_rows, computed_rows = _rows_by_group(claimed), _rows_by_group(computed)
     for group in sorted(claimed_rows.keys() | computed_rows.keys()):
         ours, theirs = computed_rows.get(group), claimed_rows.get(group)
-        if ours is None or theirs is None or ours.n != theirs.n:
+        if ours is None or theirs is None or (ours.n, ours.capable) != (theirs.n, theirs.capable):
             wrong.append(f"pairs of {' '.join(group)}")
             continue
-        for measure, interval in ours.measures.items():
-            both = astuple(interval), astuple(theirs.measures[measure])
+        for name in FIGURES:
+            both = astuple(ours.value(name)), astuple(theirs.value(name))
             if not np.allclose(*both, rtol=0, atol=SCORE_TOLERANCE, equal_nan=True):
-                wrong.append(f"{measure} of {' '.join(group)}")
+                wrong.append(f"{name} of {' '.join(group)}")
     yield from findings("scores", "the results file is not what the trajectories give", wrong)
 
 

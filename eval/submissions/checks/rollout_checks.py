@@ -1,4 +1,4 @@
-"""All checks of submitted rollouts that need no simulator, and what a complete evaluation consists of."""
+"""All checks of submitted rollouts that need no simulator."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from ....builders.rollouts.episode_record import EpisodeRecord
 from ....toolkit.records import Arm, Instance, LanguageProbe, Prompt, VisualProbe
 from ...recordings.rollout_set import RolloutSet
 from ...scoring.pairs import pair_rollouts
+from ..coverage import is_lite
 from .findings import SubmissionFinding, findings
 from .frame_checks import check_frames
 from .record_checks import check_records
@@ -31,15 +32,6 @@ def check_rollouts(rollouts: RolloutSet, instances: Sequence[Instance]) -> tuple
     )
 
 
-def expected_pairs(rollouts: RolloutSet, instances: Sequence[Instance]) -> dict[str, int]:
-    """Pairs without a language probe of a complete evaluation, by prompt condition; 0 for one that is not used."""
-    episodes = rollouts.episodes
-    prompts, states = set(episodes["prompt"].to_pylist()), set(episodes["init_state"].to_pylist())
-    repeats = len(states) * len(set(episodes["seed"].to_pylist()))
-    conflicts = Counter(i.prompt for i in instances if i.arm is Arm.CONFLICT and i.language_probe is LanguageProbe.W0)
-    return {str(prompt): repeats * conflicts[prompt] * (prompt in prompts) for prompt in Prompt}
-
-
 def _check_pairs(rollouts: RolloutSet) -> Iterator[SubmissionFinding]:
     refused: dict[str, list[str]] = defaultdict(list)
     for refusal in pair_rollouts(rollouts).refusals:
@@ -49,7 +41,11 @@ def _check_pairs(rollouts: RolloutSet) -> Iterator[SubmissionFinding]:
 
 
 def _check_complete(episodes: Sequence[EpisodeRecord], instances: Sequence[Instance]) -> Iterator[SubmissionFinding]:
-    """Every instance of a condition in use (prompt and probes), in every initial state and seed in use, once."""
+    """Every instance of a condition in use (prompt and probes), in every initial state and seed in use, once.
+
+    Of a release with a lite selection that selection alone is complete in itself, and controls are asked for only where
+    some were run.
+    """
     counts = Counter((e.instance_id, e.init_state, e.seed, e.visual_probe) for e in episodes)
     repeated = [_run_name(*run) for run, count in counts.items() if count > 1]
     yield from findings("complete", "rolled out more than once", repeated)
@@ -59,12 +55,23 @@ def _check_complete(episodes: Sequence[EpisodeRecord], instances: Sequence[Insta
     repeats = sorted(product({e.init_state for e in episodes}, {e.seed for e in episodes}))
     missing = [
         _run_name(instance.instance_id, state, seed, visual_probe)
-        for instance in instances
+        for instance in _asked_for(episodes, instances)
         for state, seed in repeats
         for visual_probe in sorted(visual_probes.get((instance.prompt, instance.language_probe), ()))
         if (instance.instance_id, state, seed, visual_probe) not in counts
     ]
     yield from findings("complete", "a complete evaluation also has these rollouts", missing)
+
+
+def _asked_for(episodes: Sequence[EpisodeRecord], instances: Sequence[Instance]) -> Sequence[Instance]:
+    """The instances that a run of this kind has: all, or those of the lite selection where no other case was run."""
+    arms = {Arm.REFERENCE, Arm.CONFLICT, *(episode.arm for episode in episodes)}
+    of_arms = [instance for instance in instances if instance.arm in arms]
+    lite = {instance.instance_id for instance in of_arms if instance.arm is Arm.CONFLICT and is_lite(instance)}
+    run = {episode.instance_id for episode in episodes if episode.arm is Arm.CONFLICT}
+    if not run or not run <= lite:
+        return of_arms
+    return [instance for instance in of_arms if instance.arm is not Arm.CONFLICT or instance.instance_id in lite]
 
 
 def _run_name(instance_id: str, init_state: int, seed: int, visual_probe: VisualProbe) -> str:

@@ -17,7 +17,7 @@ from ..synthetic_rollouts import small_evaluation, write_dataset
 
 @pytest.fixture(scope="module")
 def scores(tmp_path_factory: pytest.TempPathFactory) -> Scores:
-    """Three base tasks, four cases each, two initial states: one reference of six fails, the fourth case holds still."""
+    """Three base tasks, four cases each, two initial states; one reference of six fails, the fourth case rests."""
     return score(write_dataset(tmp_path_factory.mktemp("a") / "persist", small_evaluation()))
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from conflictvla.eval.rollouts.versions import installed_versions
 from conflictvla.eval.scores.scores import score
 from conflictvla.eval.statistics.intervals import Interval
+from conflictvla.eval.submissions.coverage import COMPLETE, Coverage
 from conflictvla.eval.submissions.results import RESULTS_VERSION, Result, ResultRow, Verification, result_of
 from conflictvla.eval.submissions.results_file import result_json, verification_json
 
@@ -23,16 +24,17 @@ from ..synthetic_rollouts import small_evaluation, write_dataset
 def pattern(folder: Path) -> Result:
     """A results file as scoring gives it, for its rows of every prompt condition, family and level."""
     scores = score(write_dataset(folder / "rollouts", small_evaluation()))
-    return result_of(scores, expected={"P0": 24, "P1": 30}, repo_id="ann/rollouts", commit="a" * 40)
+    coverage = Coverage(kind=COMPLETE, rollouts=14_530, of=14_530)
+    return result_of(scores, coverage=coverage, repo_id="ann/rollouts", commit="a" * 40)
 
 
 def made_up(folder: Path, name: str, rng: np.random.Generator) -> Result:
+    def figure() -> Interval:
+        value = round(float(rng.uniform(0.2, 0.8)), 4)
+        return Interval(value=value, low=round(value - 0.1, 4), high=round(value + 0.1, 4))
+
     def row(like: ResultRow) -> ResultRow:
-        measures = {}
-        for measure in like.measures:
-            value = round(float(rng.uniform(0.2, 0.8)), 4)
-            measures[measure] = Interval(value=value, low=round(value - 0.1, 4), high=round(value + 0.1, 4))
-        return replace(like, measures=measures)
+        return replace(like, measures={measure: figure() for measure in like.measures}, response=figure())
 
     base = pattern(folder)
     rows = tuple(row(one) for one in base.rows)

@@ -223,12 +223,19 @@ def test_published_results_load_whatever_is_undefined_and_are_shown(hub: Hub, tm
     board = write_board(tmp_path / "board", ["a", "b"], verified=["b"])
     (first, _) = sorted((board / "results").glob("*.json"))
     never = read_result(first)
-    rows = tuple(replace(r, measures={**r.measures, "FR": UNDEFINED}) for r in never.rows if r.prompt == "P0")
+    effect = Interval(value=0.2, low=-0.1, high=0.5)
+    rows = tuple(
+        replace(r, measures={**r.measures, "FR": UNDEFINED}, premise_effect=effect)
+        for r in never.rows
+        if r.prompt == "P0"
+    )
     first.write_text(result_json(replace(never, rows=rows)))
     assert publish(board, "ann/results", version="1.0.0").returncode == 0
     loaded = load_dataset("ann/results", split="train", revision="1.0.0")
     assert [row["policy_name"] for row in loaded] == ["a", "b"]
     assert loaded[0]["rows"][0]["measures"]["FR"] == {"value": None, "low": None, "high": None}
+    assert loaded[0]["rows"][0]["premise_effect"] == asdict(effect)
+    assert loaded[0]["coverage"] == {"kind": "complete", "rollouts": 14_530, "of": 14_530}
     row = read_results(board)[1].result.rows[0]
     assert loaded[1]["rows"][0]["measures"]["FR"] == asdict(row.measures["FR"])
     shown = Board("hf://ann/results").entries()

@@ -72,7 +72,7 @@ def test_a_submission_becomes_a_pull_request_and_after_verification_a_marked_ent
     address = publish_rollouts(tmp_path / "rollouts", honest(), "rollouts-half")
     done = submit(address, tasks)
     assert done.returncode == 0, done.stderr
-    assert "- covers: P0: 4 of 4 pairs; initial states 0, 1; seeds 0" in done.stdout
+    assert "- covers: partial: 6 of 25; P0: 4 pairs; initial states 0, 1; seeds 0" in done.stdout
     assert "Complete, paired and as the task release has it." in done.stdout
     (pull,) = HfApi().get_repo_discussions(RESULTS, repo_type="dataset")
     assert (pull.is_pull_request, pull.author) == (True, "ann")
@@ -134,6 +134,19 @@ def test_untrusted_text_stays_text(tasks: Path, tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "**names**" in done.stdout
     assert f"- policy: `{evil}`" in done.stdout
+
+
+def test_nobody_can_foresee_which_rollouts_are_executed_again_unless_a_seed_is_given(
+    tasks: Path, tmp_path: Path
+) -> None:
+    folder = write(tmp_path / "rollouts", honest())
+
+    def seed(*options: str) -> int:
+        done = conflictvla("verify", folder, "--tasks", tasks, "--sample", "1", "--json", *options)
+        return int(json.loads(done.stdout)["seed"])
+
+    assert seed() != seed()
+    assert seed("--seed", "5") == 5
 
 
 def test_two_submissions_at_once_become_two_pull_requests(hub: Hub, tasks: Path, tmp_path: Path) -> None:
@@ -251,8 +264,20 @@ RESULT_DAMAGES = {
     "too large a file": (lambda text: text + " " * (1 << 20), "is larger than 1,048,576 bytes"),
     "a nest without end": (lambda text: "[" * 200_000, "unreadable"),
     "another layout": (
-        lambda text: text.replace('"results_version": "1.0"', '"results_version": "9"'),
-        "results_version is 9, this version reads 1.0",
+        lambda text: text.replace('"results_version": "2.0"', '"results_version": "9"'),
+        "results_version is 9, this version reads 2.0",
+    ),
+    "more than everything": (
+        lambda text: text.replace('"rollouts": 6', '"rollouts": 7000'),
+        "'coverage.rollouts' is more than a full evaluation has",
+    ),
+    "a completeness of one's own": (
+        lambda text: text.replace('"partial"', '"more than complete"'),
+        "field 'coverage.kind' is none of complete, lite, partial, off protocol",
+    ),
+    "an effect that is none": (
+        lambda text: text.replace('"premise_effect": null', '"premise_effect": 7'),
+        r"field 'rows\[0\].premise_effect' is no object",
     ),
     "no rows": (lambda text: json.dumps(json.loads(text) | {"rows": []}), "field 'rows' is empty"),
     "rows twice": (

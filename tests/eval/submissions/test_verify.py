@@ -16,6 +16,7 @@ from conflictvla.eval.scores.scores import score
 from conflictvla.eval.statistics.intervals import Interval
 from conflictvla.eval.submissions.checks.rollout_checks import check_rollouts
 from conflictvla.eval.submissions.checks.state_checks import check_states
+from conflictvla.eval.submissions.coverage import PARTIAL, Coverage
 from conflictvla.eval.submissions.results import result_of
 from conflictvla.eval.submissions.verify import verify_submission
 from conflictvla.toolkit.arrays import Float32Array
@@ -28,6 +29,9 @@ from .recorded import SCENES, honest, release, with_episode, write
 
 REFERENCE, FIRST, SECOND = 0, 1, 2
 HELD_STILL = 5
+
+COVERED = Coverage(kind=PARTIAL, rollouts=6, of=15)
+"""Two of five initial states, and the release of these tests has P0 alone."""
 
 Forge = Callable[[list[Rollout]], list[Rollout]]
 FORGERIES: dict[str, tuple[str, Forge]] = {}
@@ -372,18 +376,20 @@ def test_an_honest_submission_passes_and_gives_its_scores(tmp_path: Path) -> Non
     assert report.findings == ()
     assert (report.rollouts, report.replayed, report.missed_one_forged) == (6, 6, 0.0)
     assert report.scores.to_json() == score(folder).to_json()
-    assert report.result.expected == {"P0": 4, "P1": 0}
+    assert report.result.coverage == COVERED
 
 
 def test_results_that_the_trajectories_do_not_give_are_caught(tmp_path: Path) -> None:
     folder = write(tmp_path / "honest", honest())
-    true = result_of(score(folder), expected={"P0": 4, "P1": 0})
+    true = result_of(score(folder), coverage=COVERED)
     row = true.rows[0]
     flattering = replace(row, measures={**row.measures, "RGSR": Interval(value=0.0, low=0.0, high=0.0)})
+    flattering = replace(flattering, response=Interval(value=1.0, low=1.0, high=1.0))
     lies = replace(true, rows=(flattering, *true.rows[1:]), rollouts=600)
     report = verify_submission(folder, release(), sample=1, seed=0, claimed=lies, scenes=SCENES)
     assert [str(finding) for finding in report.findings] == [
-        "scores: the results file is not what the trajectories give: rollouts, RGSR of P0 all all"
+        "scores: the results file is not what the trajectories give: rollouts, response of P0 all all, RGSR of P0 "
+        "all all"
     ]
 
 

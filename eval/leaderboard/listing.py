@@ -1,0 +1,88 @@
+"""The leaderboard in the terminal and as rows for machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from ..measures.response import CAPABILITY_GATE
+from ..submissions.results import FIGURES, Entry
+from .columns import COLUMNS, BoardColumn, run_text
+from .ranking import Filters, PlacedEntry, Premises, Standing, placed_entries
+
+HEADINGS = {
+    Standing.RANKED: "Ranked by response",
+    Standing.BELOW_GATE: f"Not ranked: PCSR's interval begins below {CAPABILITY_GATE:.0%}",
+    Standing.SCALE: "Marks of the scale: scripted agents with known answers",
+}
+
+MARKS = {
+    Premises.TOLD_FROM_WORDING: "controls ✓",
+    Premises.NOT_TOLD_FROM_WORDING: "controls: wording",
+    Premises.NO_CONTROLS: "",
+}
+"""What stands with an entry about its controls."""
+
+NARROW = ("response", "premise_effect", "PCSR", "RGSR", "TAR", "Early20_TS", "AMS")
+"""Columns of the terminal's table; JSON has all of them."""
+
+
+def board_rows(entries: Sequence[Entry], filters: Filters, column: BoardColumn) -> Iterator[dict[str, Any]]:
+    """The entries as flat rows, in the order of ``placed_entries``; numbers are fractions, NaN where undefined."""
+    for placed in placed_entries(entries, filters, column):
+        result = placed.entry.result
+        row: dict[str, Any] = {
+            "rank": placed.rank,
+            "standing": placed.standing.value,
+            "policy": result.policy_name,
+            "revision": result.policy_revision,
+            "kind": result.kind,
+            "prompt": placed.row.prompt,
+            "family": placed.row.family,
+            "level": placed.row.level,
+            "controls": placed.premises.value,
+            "coverage": result.coverage.kind,
+            "rollouts": result.coverage.rollouts,
+            "rollouts_of": result.coverage.of,
+            "prompts": list(result.prompts),
+            "init_states": list(result.init_states),
+            "seeds": list(result.seeds),
+            "n": placed.row.n,
+            "capable": placed.row.capable,
+            "verified": placed.entry.verification is not None,
+        }
+        for name in FIGURES:
+            interval = placed.row.value(name)
+            row |= {name: interval.value, f"{name}_lo": interval.low, f"{name}_hi": interval.high}
+        yield row
+
+
+def board_table(entries: Sequence[Entry], filters: Filters, column: BoardColumn) -> Table:
+    """The entries for the terminal, each standing under its own heading."""
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), expand=False)
+    table.add_column("#", justify="right", no_wrap=True)
+    table.add_column("policy", overflow="fold", min_width=14)
+    shown = [one for one in COLUMNS if one.name in NARROW or one.name == column.name]
+    for one in shown:
+        table.add_column(one.head.replace(" ", "\n"), justify="right", no_wrap=True)
+    for standing, group in groupby(placed_entries(entries, filters, column), key=lambda one: one.standing):
+        table.add_row("", f"[bold]{HEADINGS[standing]}[/bold]")
+        for placed in group:
+            cells = [one.cell(placed.entry, placed.row) for one in shown]
+            table.add_row(
+                str(placed.rank or "–" if standing is Standing.RANKED else ""),
+                _policy_text(placed),
+                *(f"{cell.value}\n[dim]{cell.short_interval}[/dim]" for cell in cells),
+            )
+    return table
+
+
+def _policy_text(placed: PlacedEntry) -> str:
+    mark = MARKS[placed.premises]
+    lines = [placed.entry.result.policy_name, *([mark] if mark else []), run_text(placed.entry)]
+    first, *others = map(escape, lines)
+    return "\n".join([f"{first}", *(f"[dim]{line}[/dim]" for line in others)])

@@ -1,0 +1,88 @@
+"""How much of the protocol's full evaluation some rollouts are: all of it, the lite selection, or a part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow.compute as pc
+
+from ...builders.rollouts.episode_record import PROBES
+from ...toolkit.records import Arm, Instance, LanguageProbe, Prompt
+from ..recordings.rollout_set import RolloutSet
+
+PROTOCOL_PROMPTS = (Prompt.P0, Prompt.P1)
+PROTOCOL_INIT_STATES = range(5)
+
+COMPLETE, LITE, PARTIAL, OFF_PROTOCOL = "complete", "lite", "partial", "off protocol"
+COVERAGES = (COMPLETE, LITE, PARTIAL, OFF_PROTOCOL)
+"""Everything; every case of the lite selection, under P0 at least, and no other; less; or other initial states than
+0-4, or other seeds than 0 and those that follow it, so that nobody can pick a lucky one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """How much of a full evaluation was run.
+
+    Attributes:
+        kind: One of ``COVERAGES``.
+        rollouts: Rollouts of the full evaluation that are there.
+        of: Rollouts that it has: every case and reference under P0 and P1 in initial states 0-4, for each seed.
+    """
+
+    kind: str
+    rollouts: int
+    of: int
+
+    def __str__(self) -> str:
+        return self.kind if self.kind == COMPLETE else f"{self.kind}: {self.rollouts:,} of {self.of:,}"
+
+
+def coverage_of(rollouts: RolloutSet, instances: Sequence[Instance]) -> Coverage:
+    """What these rollouts cover.
+
+    Args:
+        rollouts: Of one policy. Those under a probe, and those that the policy did not finish, cover nothing.
+        instances: The task release, references and conflicts.
+    """
+    full = {i.instance_id: i for i in instances if _is_in_full(i)}
+    plain = rollouts.episodes.filter(pc.not_equal(rollouts.episodes["end"], "policy_error"))
+    for name, level in PROBES.items():
+        plain = plain.filter(pc.equal(plain[name], level))
+    seeds, states = (
+        sorted(set(plain.filter(pc.equal(plain["arm"], Arm.CONFLICT.value))[name].to_pylist()))
+        for name in ("seed", "init_state")
+    )
+    runs = zip(*(plain[name].to_pylist() for name in ("instance_id", "init_state", "seed")), strict=True)
+    done = {run for run in runs if run[0] in full and run[1] in PROTOCOL_INIT_STATES and run[2] in seeds}
+    of = len(full) * len(PROTOCOL_INIT_STATES) * max(len(seeds), 1)
+    if seeds != list(range(len(seeds))) or not set(states) <= set(PROTOCOL_INIT_STATES):
+        kind = OFF_PROTOCOL
+    elif len(done) == of:
+        kind = COMPLETE
+    else:
+        kind = LITE if _is_whole_lite(done, full, seeds) else PARTIAL
+    return Coverage(kind=kind, rollouts=len(done), of=of)
+
+
+def is_lite(instance: Instance) -> bool:
+    """Whether the task release marks an instance's case as one of the lite selection."""
+    return bool(getattr(instance, "lite", False))
+
+
+def _is_in_full(instance: Instance) -> bool:
+    return (
+        instance.arm in (Arm.REFERENCE, Arm.CONFLICT)
+        and instance.prompt in PROTOCOL_PROMPTS
+        and instance.language_probe is LanguageProbe.W0
+    )
+
+
+def _is_whole_lite(done: set[tuple[str, int, int]], full: dict[str, Instance], seeds: Sequence[int]) -> bool:
+    """Whether the cases run are those of the lite selection, all of them, with their references, in every state."""
+    prompts = {full[instance_id].prompt for instance_id, _, _ in done}
+    cases = [i for i in full.values() if i.arm is Arm.CONFLICT and is_lite(i) and i.prompt in prompts]
+    pairs = {i.pair_id for i in cases}
+    wanted = {i.instance_id for i in cases} | {i.instance_id for i in full.values() if i.instance_id in pairs}
+    every = {(name, state, seed) for name in wanted for state in PROTOCOL_INIT_STATES for seed in seeds}
+    return bool(cases) and Prompt.P0 in prompts and done == every

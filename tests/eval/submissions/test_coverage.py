@@ -1,0 +1,96 @@
+"""How much of a full evaluation some rollouts are: never called complete where they are not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from conflictvla.builders.rollouts.schema import FRAME_FEATURES, Rollout
+from conflictvla.builders.tasks_dataset.reading import load_instances
+from conflictvla.eval.recordings.reading import read_rollouts
+from conflictvla.eval.submissions.checks.rollout_checks import check_rollouts
+from conflictvla.eval.submissions.coverage import COMPLETE, LITE, OFF_PROTOCOL, PARTIAL, Coverage, coverage_of
+from conflictvla.toolkit.records import Instance
+
+from .recorded import honest, release, with_episode, write
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkedInstance(Instance):
+    """An instance of a task release with a lite selection."""
+
+    lite: bool = True
+
+
+def runs(states: Sequence[int], seeds: Sequence[int] = (0,), which: Sequence[int] = (0, 1, 2)) -> list[Rollout]:
+    """Copies of the reference, first and second case's rollouts, for these initial states and seeds."""
+    return [
+        with_episode(
+            honest()[number],
+            init_state=state,
+            seed=seed,
+            rollout_id=f"half_refusing/{honest()[number].episode.instance_id}/init{state}/seed{seed}",
+        )
+        for seed in seeds
+        for state in states
+        for number in which
+    ]
+
+
+def covered(folder: Path, rollouts: Sequence[Rollout], instances: Sequence[Instance]) -> Coverage:
+    return coverage_of(read_rollouts(write(folder, rollouts, states=False)), instances)
+
+
+def marked() -> tuple[Instance, ...]:
+    """The release with its second case outside the lite selection."""
+    reference, first, second = (
+        {name: getattr(one, name) for name in Instance.__dataclass_fields__ if name != "lite"} for one in release()
+    )
+    return MarkedInstance(**reference), MarkedInstance(**first), MarkedInstance(**second, lite=False)
+
+
+@pytest.mark.parametrize(
+    ("states", "seeds", "kind", "rollouts"),
+    [
+        (range(5), [0], COMPLETE, 15),
+        (range(5), [0, 1, 2], COMPLETE, 45),
+        ([0, 1], [0], PARTIAL, 6),
+        (range(6), [0], OFF_PROTOCOL, 15),
+        ([10, 11, 12, 13, 14], [0], OFF_PROTOCOL, 0),
+        (range(5), [7], OFF_PROTOCOL, 15),
+        (range(5), [0, 2], OFF_PROTOCOL, 30),
+    ],
+)
+def test_initial_states_and_seeds_are_the_protocols_or_it_is_not_complete(
+    tmp_path: Path, states: Sequence[int], seeds: Sequence[int], kind: str, rollouts: int
+) -> None:
+    found = covered(tmp_path / "a", runs(states, seeds), release())
+    assert (found.kind, found.rollouts, found.of) == (kind, rollouts, 15 * len(seeds))
+
+
+def test_p0_alone_is_part_of_a_release_that_has_both_prompts(tmp_path: Path) -> None:
+    found = covered(tmp_path / "a", runs(range(5)), load_instances())
+    assert found == Coverage(kind=PARTIAL, rollouts=15, of=14_530)
+    assert str(found) == "partial: 15 of 14,530"
+
+
+def test_the_lite_selection_is_called_lite_only_where_all_of_it_is_there(tmp_path: Path) -> None:
+    lite = covered(tmp_path / "lite", runs(range(5), which=(0, 1)), marked())
+    assert (lite.kind, lite.rollouts) == (LITE, 10)
+    assert covered(tmp_path / "less", runs(range(4), which=(0, 1)), marked()).kind == PARTIAL
+    assert covered(tmp_path / "other", runs(range(5), which=(0, 2)), marked()).kind == PARTIAL
+    assert covered(tmp_path / "all", runs(range(5)), marked()).kind == COMPLETE
+
+
+def test_a_lite_run_is_not_asked_for_the_other_cases_and_every_other_run_is(tmp_path: Path) -> None:
+    def asked_for(folder: Path, which: Sequence[int], instances: Sequence[Instance]) -> list[str]:
+        chosen = [honest()[number] for number in which]
+        read = read_rollouts(write(folder, chosen), tuple(FRAME_FEATURES))
+        return [found.message for found in check_rollouts(read, instances) if found.check == "complete"]
+
+    assert asked_for(tmp_path / "lite", (0, 1), marked()) == []
+    assert len(asked_for(tmp_path / "other", (0, 2), marked())) == 1
+    assert len(asked_for(tmp_path / "unmarked", (0, 1), release())) == 1
