@@ -5,8 +5,11 @@ let wanted = null;
 function sortBy(table, column, direction) {
   const heads = [...table.tHead.rows[0].cells];
   heads.forEach((head, index) => {
-    if (index === column) head.setAttribute("aria-sort", direction > 0 ? "ascending" : "descending");
-    else head.removeAttribute("aria-sort");
+    if (index !== column) return head.removeAttribute("aria-sort");
+    head.setAttribute("aria-sort", direction > 0 ? "ascending" : "descending");
+    const bestFirst = direction === Number(head.querySelector("button").dataset.first);
+    const order = head.classList.contains("policy") ? ["A to Z", "Z to A"] : ["best first", "worst first"];
+    head.dataset.order = order[bestFirst ? 0 : 1];
   });
   const key = (row) => row.cells[column].dataset.sort;
   for (const group of table.tBodies) {

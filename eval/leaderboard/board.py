@@ -17,7 +17,7 @@ from ..analyses.analysis import Cell
 from ..report.figures.outcome_plot import outcome_note
 from ..report.figures.styles import style
 from ..submissions.results import ALL, FIGURES, SCRIPTED_AGENT, Entry
-from .columns import COLUMNS, interval_cell, run_text
+from .columns import BoardColumn, interval_cell, run_text, shown_columns
 from .figures import group_name, outcome_figures, policy_figures
 from .listing import HEADINGS, MARKS
 from .ranking import Filters, PlacedEntry, Standing, placed_entries
@@ -70,25 +70,29 @@ class BoardGroup:
 
 def table_page(entries: Sequence[Entry], filters: Filters) -> str:
     """The sortable table: the ranked, those below the gate, and the scale's marks, each under their own heading."""
-    placed = placed_entries(entries, filters)
+    placed, columns = placed_entries(entries, filters), shown_columns(entries)
     groups = [
-        BoardGroup(heading=HEADINGS[standing], standing=standing, rows=tuple(map(_board_row, of_standing)))
+        BoardGroup(
+            heading=HEADINGS[standing],
+            standing=standing,
+            rows=tuple(_board_row(one, columns) for one in of_standing),
+        )
         for standing, of_standing in groupby(placed, key=lambda one: one.standing)
     ]
     return _render(
         "table.html.j2",
         groups=groups,
         shown=len(placed),
-        columns=COLUMNS,
+        columns=columns,
         filters=filters,
         total=len(entries),
         prompts=sorted({prompt for entry in entries for prompt in entry.result.prompts}),
     )
 
 
-def _board_row(placed: PlacedEntry) -> BoardRow:
+def _board_row(placed: PlacedEntry, columns: Sequence[BoardColumn]) -> BoardRow:
     entry, row = placed.entry, placed.row
-    numbers = [(column, column.number(entry, row)) for column in COLUMNS]
+    numbers = [(column, column.number(entry, row)) for column in columns]
     return BoardRow(
         placed=placed,
         run=run_text(entry),
@@ -113,8 +117,7 @@ def policy_page(entry: Entry, prompt: str, endpoint: str) -> str:
     shown = prompt if prompt in prompts else prompts[0]
     groups = [(family, ALL) for family in (ALL, *Family)] + [(ALL, level) for level in Level]
     rows = [row for family, level in groups if (row := result.row(shown, family, level))]
-    has_controls = any(row.premise_effect for row in result.rows)
-    columns = [one for one in COLUMNS if one.name in FIGURES and (has_controls or one.name != "premise_effect")]
+    columns = [one for one in shown_columns([entry]) if one.name in FIGURES]
     link = f"{endpoint}/datasets/{result.repo_id}/tree/{result.commit}" if result.repo_id and result.commit else ""
     return _render(
         "policy.html.j2",
@@ -154,8 +157,8 @@ def _templates() -> Environment:
     return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 
-def _render(name: str, **values: object) -> str:
-    return _templates().get_template(name).render(values)
+def _render(template: str, **values: object) -> str:
+    return _templates().get_template(template).render(values)
 
 
 def asset(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
 
 from ...toolkit.errors import NotFoundError, choices
@@ -116,6 +116,12 @@ COLUMNS = (
     ),
 )
 """All columns but the policy's, from left to right."""
+
+
+def shown_columns(entries: Sequence[Entry]) -> tuple[BoardColumn, ...]:
+    """The columns worth showing: that of the premise effect only where some entry ran controls."""
+    has_controls = any(row.premise_effect for entry in entries for row in entry.result.rows)
+    return tuple(column for column in COLUMNS if has_controls or column.name != "premise_effect")
 
 
 def find_column(name: str) -> BoardColumn:

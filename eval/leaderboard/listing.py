@@ -11,7 +11,7 @@ from rich.table import Table
 
 from ..measures.response import CAPABILITY_GATE
 from ..submissions.results import FIGURES, Entry
-from .columns import COLUMNS, BoardColumn, run_text
+from .columns import BoardColumn, run_text, shown_columns
 from .ranking import Filters, PlacedEntry, Premises, Standing, placed_entries
 
 HEADINGS = {
@@ -65,8 +65,8 @@ def board_table(entries: Sequence[Entry], filters: Filters, column: BoardColumn)
     """The entries for the terminal, each standing under its own heading."""
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), expand=False)
     table.add_column("#", justify="right", no_wrap=True)
-    table.add_column("policy", overflow="fold", min_width=14)
-    shown = [one for one in COLUMNS if one.name in NARROW or one.name == column.name]
+    table.add_column("policy", overflow="fold", min_width=22)
+    shown = [one for one in shown_columns(entries) if one.name in NARROW or one.name == column.name]
     for one in shown:
         table.add_column(one.head.replace(" ", "\n"), justify="right", no_wrap=True)
     for standing, group in groupby(placed_entries(entries, filters, column), key=lambda one: one.standing):

@@ -29,8 +29,9 @@ class Style:
 
 
 def style(index: int) -> Style:
-    """Colour and shape of the policy with that number."""
-    return Style(colour=PALETTE[index % len(PALETTE)], shape=SHAPES[index % len(SHAPES)])
+    """Colour and shape of the policy with that number; the first 32 are all distinct."""
+    shape = SHAPES[(index + index // len(PALETTE)) % len(SHAPES)]
+    return Style(colour=PALETTE[index % len(PALETTE)], shape=shape)
 
 
 def policy_styles(policies: Iterable[str]) -> dict[str, Style]:

@@ -16,13 +16,12 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.leaderboard.app import Board, serve
-from conflictvla.eval.leaderboard.board import Filters, policy_page, table_page
+from conflictvla.eval.leaderboard.board import policy_page, table_page
+from conflictvla.eval.leaderboard.ranking import Filters, Standing, placed_entries
 from conflictvla.eval.policies.registry import SCRIPTED
 from conflictvla.eval.submissions.results_file import read_results
 from conflictvla.toolkit.errors import DatasetError
-from conflictvla.toolkit.records import Arm, Prompt
 
 from ...browser import chromium, needs_chromium
 from ..in_process import conflictvla
@@ -30,6 +29,9 @@ from .made_up_results import write_board
 
 HOSTILE = ("<img src=x onerror=document.title='hit'>", "${7*7}{{7*7}}{7*7}", "=HYPERLINK(1)", "[a](javascript:1)")
 NAMES = [f"policy-{number:03d}" for number in range(196)]
+TAR, AMS = 8, 11
+"""Columns of the table, from 1."""
+
 PHONE = {"width": 390, "height": 844}
 
 pytestmark = needs_chromium
@@ -57,27 +59,67 @@ def page(browser: Browser, address: str) -> Iterator[Page]:
     page.set_default_timeout(60_000)
     expect.set_options(timeout=60_000)
     page.goto(address)
-    expect(page.locator("#results-table tbody tr")).to_have_count(200)
+    expect(page.locator("#results-table tr.entry")).to_have_count(200)
     yield page
     page.close()
 
 
 def column(page: Page, number: int) -> list[str]:
-    cells = page.locator(f"#results-table tbody tr > :nth-child({number})")
+    cells = page.locator(f"#results-table tr.entry > :nth-child({number})")
     return list(cells.evaluate_all("cells => cells.map(cell => cell.dataset.sort)"))
 
 
-def test_two_hundred_entries_are_sorted_by_rgsr_and_by_any_head_that_is_pressed(page: Page) -> None:
-    rgsr = [float(value) for value in column(page, 3)]
-    assert rgsr == sorted(rgsr)
-    page.get_by_role("button", name="TAR", exact=True).click()
-    tar = [float(value) for value in column(page, 6)]
-    assert tar == sorted(tar)
-    page.get_by_role("button", name="TAR").press("Enter")
-    assert [float(value) for value in column(page, 6)] == tar[::-1]
-    assert page.get_by_role("columnheader", name="TAR").get_attribute("aria-sort") == "descending"
+def test_two_hundred_entries_are_ranked_by_response_and_sorted_best_first_by_any_head_that_is_pressed(
+    page: Page, board: Path
+) -> None:
+    placed = placed_entries(read_results(board), Filters())
+    ranked = [one for one in placed if one.standing is Standing.RANKED]
+    assert 0 < len(ranked) < len(placed)
+    links = page.locator("#results-table tr.entry a")
+    assert links.all_inner_texts() == [one.entry.result.policy_name for one in placed]
+    assert page.locator("#results-table tbody.ranked tr.entry").count() == len(ranked)
+    expect(page.locator("#results-table tbody.below_gate .heading")).to_contain_text("Not ranked")
+    assert [rank for rank in column(page, 1) if rank] == [str(one.rank) for one in ranked]
+
+    for head, number, best_first in (("TAR ↓", TAR, False), ("AMS ↑", AMS, True)):
+        page.get_by_role("button", name=head, exact=True).click()
+        for group in (slice(None, len(ranked)), slice(len(ranked), None)):
+            values = [float(value) for value in column(page, number)[group]]
+            assert values == sorted(values, reverse=best_first)
+        expect(page.get_by_role("columnheader", name=head)).to_have_attribute("data-order", "best first")
+    page.get_by_role("button", name="AMS").press("Enter")
+    values = [float(value) for value in column(page, AMS)[: len(ranked)]]
+    assert values == sorted(values)
+    assert page.get_by_role("columnheader", name="AMS").get_attribute("aria-sort") == "ascending"
     page.get_by_role("button", name="Policy", exact=True).press("Space")
-    assert [name for name in column(page, 1) if name in NAMES] == NAMES
+    names = [one.entry.result.policy_name for one in ranked]
+    assert [name for name in column(page, 2)[: len(ranked)] if name in NAMES] == sorted(n for n in names if n in NAMES)
+
+
+def test_what_was_run_stands_in_every_row_on_every_screen(page: Page) -> None:
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 844})
+        runs = page.locator("#results-table tr.entry th .run")
+        assert runs.count() == 200
+        expect(runs.first).to_be_visible()
+        expect(runs.first).to_have_text("complete · P0, P1 · states 0–1 · seeds 7")
+
+
+def test_the_head_stays_in_sight_while_the_rows_scroll(page: Page) -> None:
+    page.locator("#results-table .scroll").evaluate("e => { e.scrollIntoView(); e.scrollTop = 3000 }")
+    head = page.get_by_role("columnheader", name="TAR").bounding_box()
+    frame = page.locator("#results-table .scroll").bounding_box()
+    assert head is not None
+    assert frame is not None
+    assert abs(head["y"] - frame["y"]) < 2
+
+
+def test_a_link_to_no_entry_shows_none(page: Page, address: str) -> None:
+    page.goto(f"{address}?policy=withdrawn-123")
+    expect(page.locator("#policy-page h2")).to_have_text("No such entry")
+    page.get_by_label("Policy", exact=True).click()
+    page.get_by_role("option", name="policy-007").click()
+    expect(page.locator("#policy-page h2")).to_have_text("policy-007")
 
 
 def test_filters_change_the_table_and_keep_the_order(page: Page) -> None:
@@ -85,14 +127,15 @@ def test_filters_change_the_table_and_keep_the_order(page: Page) -> None:
     page.get_by_label("Conflict family").click()
     page.get_by_role("option", name="spatial").click()
     expect(page.locator("#results-table .count")).to_have_text("200 of 200 results: P0, spatial, all levels")
-    expect(page.get_by_role("columnheader", name="AMS")).to_have_attribute("aria-sort", "ascending")
-    ams = [float(value) for value in column(page, 9)]
-    assert ams == sorted(ams)
+    expect(page.get_by_role("columnheader", name="AMS")).to_have_attribute("aria-sort", "descending")
+    ranked = page.locator("#results-table tbody.ranked tr.entry").count()
+    ams = [float(value) for value in column(page, AMS)[:ranked]]
+    assert ams == sorted(ams, reverse=True)
     page.get_by_label("Verified only").check()
-    expect(page.locator("#results-table tbody tr")).to_have_count(3)
+    expect(page.locator("#results-table tr.entry")).to_have_count(3)
     expect(page.locator("#results-table .mark").first).to_have_text("✓ verified")
     page.get_by_label("Policy's name contains").fill("002")
-    expect(page.locator("#results-table tbody tr")).to_have_count(1)
+    expect(page.locator("#results-table tr.entry")).to_have_count(1)
     page.get_by_label("P1").check()
     expect(page.locator("#results-table .count")).to_have_text("1 of 200 results: P1, spatial, all levels")
 
@@ -116,7 +159,7 @@ def test_everything_can_be_reached_with_the_keyboard_alone(page: Page) -> None:
         reached.add(page.evaluate(f"{focused}.innerText || {focused}.ariaLabel || {focused}.type"))
         if "Verified" in reached:
             break
-    assert {"Results", "PCSR", "AMS", "Pairs", "Verified", "checkbox"} <= reached
+    assert {"Results", "PCSR ↑", "AMS ↑", "Pairs ↑", "Verified", "checkbox"} <= reached
 
 
 def test_scatter_and_guide_are_there_and_the_papers_ranges_are_no_entries(page: Page) -> None:
@@ -134,7 +177,7 @@ def test_a_phone_shows_it_without_the_page_scrolling_sideways(page: Page) -> Non
     scroller = page.locator("#results-table .scroll")
     assert scroller.evaluate("e => e.scrollWidth > e.clientWidth")
     scroller.evaluate("e => { e.scrollLeft = 300 }")
-    first = page.locator("#results-table tbody th").first.bounding_box()
+    first = page.locator("#results-table tr.entry th").first.bounding_box()
     assert first is not None
     assert 0 <= first["x"] < 60
     page.goto(page.url + "?policy=policy-007-" + read_name(page))
@@ -171,30 +214,29 @@ def test_a_damaged_file_does_not_take_the_others_down(board: Path, tmp_path: Pat
         Board(tmp_path).entries()
 
 
-def test_without_data_it_shows_what_the_scripted_agents_did_on_every_case() -> None:
-    entries = {entry.result.policy_name: entry for entry in Board("packaged").entries()}
-    assert entries.keys() >= set(SCRIPTED)
-    cases = sum(i.arm is Arm.CONFLICT and i.prompt is Prompt.P0 for i in load_instances())
-    for entry in entries.values():
-        row = entry.result.row("P0")
-        assert row is not None
-        assert (row.n, entry.result.expected["P0"], entry.result.kind) == (cases, cases, "scripted agent")
-        assert row.measures["PCSR"].value == 1.0
-        assert entry.verification is not None
-
-    def value(agent: str, measure: str) -> float:
-        row = entries[agent].result.row("P0")
-        assert row is not None
-        return row.measures[measure].value
-
-    assert [value(agent, "RGSR") for agent in SCRIPTED] == [1.0, 0.0, 0.0]
-    assert value("refuse", "TAR") < 0.01 < 0.99 < value("fail_persist", "TAR")
-    assert value("fail_persist", "AMS") < 0.1 < 0.99 < value("refuse", "AMS")
+def test_without_data_it_shows_the_scripted_agents_as_marks_of_the_scale() -> None:
+    placed = placed_entries(Board("packaged").entries(), Filters())
+    assert {one.standing for one in placed} == {Standing.SCALE}
+    agents = {one.entry.result.policy_name: one for one in placed}
+    assert agents.keys() >= set(SCRIPTED)
+    for one in placed:
+        assert one.entry.result.coverage.of == 14_530
+        assert one.entry.verification is not None
+    order = [one.entry.result.policy_name for one in placed]
+    assert order[0] == "refuse"
+    assert {"fail_persist", "persist"} <= set(order[-4:])
+    assert agents["refuse"].row.response.value > 0.95
+    assert agents["fail_persist"].row.response.value < 0.1
+    assert agents["persist"].row.response.value < 0.05
+    rgsr = {name: one.row.measures["RGSR"].value for name, one in agents.items()}
+    assert rgsr["refuse"] == rgsr["fail_persist"] == 0.0
 
 
 def test_pages_without_a_value_or_a_fitting_entry_say_so(board: Path) -> None:
     entries = read_results(board)
     assert "No result fits" in table_page(entries, Filters(text="nobody"))
+    p0_alone = [replace(e, result=replace(e.result, rows=e.result.rows[:1])) for e in entries]
+    assert "No entry was run under P1; there are results under P0." in table_page(p0_alone, Filters(prompt="P1"))
     alone = replace(entries[0].result, rows=tuple(r for r in entries[0].result.rows if r.prompt == "P1"), repo_id="")
     page = policy_page(replace(entries[0], result=alone), "P0", "https://hub")
     assert '<th scope="col" class="words">P1</th>' in page

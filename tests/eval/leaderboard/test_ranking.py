@@ -1,0 +1,145 @@
+"""Who stands where: eight policies of known kind, every column best first, and the scale's marks from real rollouts."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conflictvla.eval.leaderboard.columns import COLUMNS, BoardColumn, find_column
+from conflictvla.eval.leaderboard.ranking import Filters, Premises, Standing, placed_entries
+from conflictvla.eval.policies.scripted.agents import AGENTS
+from conflictvla.eval.rollouts.jobs import Job
+from conflictvla.eval.rollouts.rollout import run_rollout
+from conflictvla.eval.rollouts.versions import installed_versions
+from conflictvla.eval.statistics.intervals import Interval
+from conflictvla.eval.submissions.results import SCRIPTED_AGENT, Entry
+from conflictvla.eval.submissions.results_file import read_results, result_json
+from conflictvla.eval.submissions.submit import SubmissionSource, check_submission
+
+from ..in_process import conflictvla
+from ..submissions.recorded import SCENES, SUITE, TASK, release, write
+from .policy_kinds import KINDS, write_kinds
+
+
+@pytest.fixture(scope="module")
+def board(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_kinds(tmp_path_factory.mktemp("kinds"))
+
+
+@pytest.fixture(scope="module")
+def entries(board: Path) -> tuple[Entry, ...]:
+    return read_results(board)
+
+
+def named(entries: tuple[Entry, ...], name: str) -> Entry:
+    return next(entry for entry in entries if entry.result.policy_name == name)
+
+
+def test_eight_policies_of_known_kind_stand_in_the_order_that_is_meant(entries: tuple[Entry, ...]) -> None:
+    placed = placed_entries(entries, Filters())
+    assert [one.entry.result.policy_name for one in placed] == list(KINDS)
+    assert [one.rank for one in placed] == [1, 1, 3, 4, 5, 6, None, None]
+    assert [one.standing for one in placed] == 6 * [Standing.RANKED] + 2 * [Standing.BELOW_GATE]
+    responses = {one.entry.result.policy_name: one.row.response.value for one in placed}
+    assert responses["full_responder"] == 1.0
+    assert responses["half_responder"] == pytest.approx(0.5)
+    assert responses["late_detector"] == pytest.approx(0.4)
+    assert responses["persistent"] == 0.0
+    assert math.isnan(responses["incapable"])
+
+
+def test_rgsr_alone_would_have_put_the_incapable_and_the_fumbling_first(entries: tuple[Entry, ...]) -> None:
+    rgsr = {entry.result.policy_name: entry.result.rows[0].measures["RGSR"].value for entry in entries}
+    assert rgsr["incapable"] == rgsr["random"] == rgsr["fumbling_persistent"] == rgsr["full_responder"] == 0.0
+
+
+def test_controls_tell_an_answer_to_premises_from_one_to_wording(entries: tuple[Entry, ...]) -> None:
+    placed = {one.entry.result.policy_name: one for one in placed_entries(entries, Filters())}
+    assert placed["full_responder"].premises is Premises.TOLD_FROM_WORDING
+    assert placed["wording_reactive"].premises is Premises.NOT_TOLD_FROM_WORDING
+    assert placed["late_detector"].premises is Premises.NO_CONTROLS
+    effect = placed["full_responder"].row.premise_effect
+    assert effect is not None
+    assert effect.value == 1.0
+    assert placed["wording_reactive"].row.value("premise_effect").value == 0.0
+
+
+@pytest.mark.parametrize("low", [0.0, 0.199, math.nan])
+def test_a_policy_below_the_gate_is_not_ranked_however_clear_its_response(
+    entries: tuple[Entry, ...], low: float
+) -> None:
+    full = named(entries, "full_responder")
+    rows = tuple(
+        replace(row, measures={**row.measures, "PCSR": Interval(value=0.5, low=low, high=1.0)})
+        for row in full.result.rows
+    )
+    (placed,) = placed_entries([replace(full, result=replace(full.result, rows=rows))], Filters())
+    assert (placed.standing, placed.rank) == (Standing.BELOW_GATE, None)
+
+
+@pytest.mark.parametrize("column", COLUMNS, ids=lambda column: column.name)
+def test_every_column_sorts_best_first_within_each_standing_and_ranks_stay(
+    entries: tuple[Entry, ...], column: BoardColumn
+) -> None:
+    wanted = find_column(column.name)
+    placed = placed_entries(entries, Filters(), wanted)
+    assert {one.entry.name: one.rank for one in placed} == {
+        one.entry.name: one.rank for one in placed_entries(entries, Filters())
+    }
+    for standing in Standing:
+        numbers = [wanted.number(one.entry, one.row) for one in placed if one.standing is standing]
+        defined = [number for number in numbers if not math.isnan(number)]
+        assert numbers[: len(defined)] == sorted(defined, reverse=wanted.highest_first)
+
+
+def test_a_family_is_ranked_by_its_own_response_behind_the_same_gate(entries: tuple[Entry, ...]) -> None:
+    # The half responder answers conflicts of instruction, and completes the goal under those of grounding.
+    placed = {
+        family: {one.entry.result.policy_name: one for one in placed_entries(entries, Filters(family=family))}
+        for family in ("instruction", "grounding")
+    }
+    assert placed["instruction"]["half_responder"].row.response.value == 1.0
+    assert placed["grounding"]["half_responder"].row.response.value == 0.0
+    assert placed["grounding"]["incapable"].rank is None
+
+
+def test_the_terminal_and_json_have_the_same_order_and_what_was_run(board: Path) -> None:
+    done = conflictvla("leaderboard", "--data", board, "--json")
+    rows = json.loads(done.stdout)
+    assert [row["policy"] for row in rows] == list(KINDS)
+    assert {row["coverage"] for row in rows} == {"complete"}
+    assert (rows[0]["init_states"], rows[0]["seeds"], rows[0]["prompts"]) == ([0], [7], ["P0"])
+    shown = conflictvla("leaderboard", "--data", board, "--terminal", "--sort", "TAR").stdout
+    assert "Not ranked: PCSR's interval begins below 20%" in " ".join(shown.split())
+    places = [shown.index(name[:12]) for name in ("full_responder", "late_detector", "persistent", "random")]
+    assert places == sorted(places)
+    wrong = conflictvla("leaderboard", "--data", board, "--terminal", "--sort", "TRA")
+    assert (wrong.returncode, wrong.stderr.count("\n")) == (2, 1)
+    assert "no column 'TRA' in --sort: did you mean 'TAR'" in wrong.stderr
+
+
+def test_scripted_agents_mark_the_scale_in_a_known_order_and_are_not_ranked(tmp_path: Path) -> None:
+    scene = SCENES.scene(SUITE, TASK)
+    (tmp_path / "results").mkdir()
+    for name in ("persist", "fail_persist", "detect_late", "refuse"):
+        rollouts = [
+            run_rollout(
+                scene, AGENTS[name](), Job(instance=instance, init_state=0, seed=0), versions=installed_versions()
+            )
+            for instance in release()
+        ]
+        source = SubmissionSource(folder=write(tmp_path / name, rollouts, states=False), repo_id="", commit="")
+        result = check_submission(source, release(), kind=SCRIPTED_AGENT).result
+        (tmp_path / "results" / result.file_name).write_text(result_json(result), encoding="utf-8")
+    placed = placed_entries(read_results(tmp_path), Filters())
+    assert {(one.standing, one.rank) for one in placed} == {(Standing.SCALE, None)}
+    response = {one.entry.result.policy_name: one.row.response.value for one in placed}
+    assert [one.entry.result.policy_name for one in placed][:2] == ["refuse", "detect_late"]
+    assert response["refuse"] > 0.95
+    assert response["refuse"] - 0.1 > response["detect_late"] > response["fail_persist"] + 0.05
+    assert response["persist"] == 0.0
+    assert response["fail_persist"] < 0.05
