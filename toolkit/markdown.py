@@ -19,7 +19,12 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[object]], *, l
     | libero_goal | 12 |
     """
     lines = [header, ["---"] * labels + ["---:"] * (len(header) - labels), *rows]
-    return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)
+    return "\n".join("| " + " | ".join(map(_one_cell, line)) + " |" for line in lines)
+
+
+def _one_cell(cell: object) -> str:
+    """Text that neither ends its cell nor its line."""
+    return " ".join(str(cell).split()).replace("|", "\\|")
 
 
 def code_span(text: str, most: int = 200) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import pyarrow as pa
@@ -38,6 +39,20 @@ RESERVED_NAMES = frozenset(
 """What else the scores file holds beside the analyses' tables."""
 
 
+class Mark(StrEnum):
+    """What sets a value apart from the others of its column."""
+
+    BEST = "best"
+    HIGHEST = "highest"
+    LOWEST = "lowest"
+    COLUMN_HIGHEST = "column-highest"
+    COLUMN_LOWEST = "column-lowest"
+
+
+Marks = Mapping[tuple[int, str], Mark]
+"""The marked values of a table, by number of the row and name of the column."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
     """A value as text.
@@ -46,11 +61,13 @@ class Cell:
         value: Such as ``71.1``, or a dash where it is undefined.
         interval: Its 95% interval in the same form, such as ``68.2–74.0``; empty without one.
         short_interval: The interval for narrow places, such as ``68–74``; empty without one.
+        mark: What sets it apart from the others of its column, or None.
     """
 
     value: str
     interval: str = ""
     short_interval: str = ""
+    mark: Mark | None = None
 
     def __str__(self) -> str:
         return f"{self.value} ({self.interval})" if self.interval else self.value
@@ -63,10 +80,22 @@ class Column:
     Attributes:
         head: Above the column.
         cell: The column's text in a row.
+        name: Which column of the data it shows; None where it shows several.
     """
 
     head: str
     cell: Callable[[Row], Cell]
+    name: str | None = None
+
+
+def no_marks(_rows: Sequence[Row]) -> Marks:
+    """Nothing is set apart."""
+    return {}
+
+
+def no_means(_rows: Sequence[Row]) -> Sequence[Row]:
+    """Nothing stands below the rows."""
+    return ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +113,8 @@ class Analysis:
         supplementary: Whether it needs the supplementary and behaviour metrics.
         probes: Whether it is about language and visual probes, and so listed only where pairs are under one.
         on_page: Whether the report shows it; not where it has a row for every base task.
+        marks: Which values of its rows are set apart, such as the best of each column.
+        means: Rows of means that stand below its rows where it is shown; the data do not have them.
 
     Raises:
         InvalidInputError: The name cannot be a key of the scores file and the name of a file.
@@ -99,6 +130,8 @@ class Analysis:
     supplementary: bool = False
     probes: bool = False
     on_page: bool = True
+    marks: Callable[[Sequence[Row]], Marks] = no_marks
+    means: Callable[[Sequence[Row]], Sequence[Row]] = no_means
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name) or self.name in RESERVED_NAMES:

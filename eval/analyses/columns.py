@@ -143,7 +143,7 @@ def numbers(name: str, decimals: int, head: str) -> Column:
 
 def intervals(name: str, head: str | None = None, shown: Callable[[float], str] = percent) -> Column:
     """A column of values with their intervals, in percent or as ``shown`` has them."""
-    return Column(head=_head(name, head), cell=lambda row: interval_cell(row, name, shown))
+    return Column(head=_head(name, head), cell=lambda row: interval_cell(row, name, shown), name=name)
 
 
 def _head(name: str, head: str | None = None) -> str:

@@ -9,9 +9,10 @@ from pyarrow import csv
 
 from ...toolkit.atomic_files import atomic_file, write_atomic
 from ...toolkit.json_values import null_for_nan
-from ..scores.formats import latex, markdown
+from ..analyses.registry import find_analysis
+from ..scores.formats import latex, markdown, marks_legend
 from ..scores.scores import Scores
-from ..scores.text_tables import table_names, text_table
+from ..scores.text_tables import TextTable, table_names, text_table
 from .figures.panels import NamedPlot, failure_distributions, family_panels, level_panels, prompt_panels
 from .figures.persistence_plots import persistence_curve, policy_persistence
 from .figures.picture import outcome_panels
@@ -22,6 +23,9 @@ from .figures.svg import drawing
 
 def write_tables(scores: Scores, folder: Path | str) -> list[Path]:
     """Write every table as markdown and LaTeX (percent, as printed) and as CSV and JSON (fractions, full precision).
+
+    Markdown and LaTeX set the best of the policies apart, or the extremes, and have means over policies below their
+    rows; JSON names the marks (number of the row, column, mark) and the means beside its rows.
 
     Args:
         scores: What to write.
@@ -34,11 +38,10 @@ def write_tables(scores: Scores, folder: Path | str) -> list[Path]:
     files = []
     for name in table_names(scores):
         table = text_table(scores, name)
-        rows = null_for_nan(table.data.to_pylist())
         texts = {
-            "md": f"**{table.title}.** {table.note}\n\n{markdown(table)}",
+            "md": f"**{table.title}.** {table.note}{marks_legend(table)}\n\n{markdown(table)}",
             "tex": latex(table),
-            "json": json.dumps({"title": table.title, "rows": rows}, indent=1, ensure_ascii=False) + "\n",
+            "json": _json(table),
         }
         for ending, text in texts.items():
             files.append(folder / f"{name}.{ending}")
@@ -47,6 +50,17 @@ def write_tables(scores: Scores, folder: Path | str) -> list[Path]:
         with atomic_file(files[-1]) as aside:
             csv.write_csv(table.data, aside)
     return files
+
+
+def _json(table: TextTable) -> str:
+    analysis, rows = find_analysis(table.name), table.data.to_pylist()
+    content = {
+        "title": table.title,
+        "rows": rows,
+        "marks": [[number, column, mark] for (number, column), mark in sorted(analysis.marks(rows).items())],
+        "means": analysis.means(rows),
+    }
+    return json.dumps(null_for_nan(content), indent=1, ensure_ascii=False) + "\n"
 
 
 def write_figures(scores: Scores, folder: Path | str) -> list[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import groupby
 
 from rich import box
@@ -10,17 +11,24 @@ from rich.markup import escape
 from rich.table import Table
 
 from ...builders.rollouts.episode_record import PROBES
-from ..analyses.analysis import Cell
+from ..analyses.analysis import Cell, Mark
 from ..analyses.tables.measures import GROUPINGS, group_column
+from .formats import marks_legend
 from .scores import Scores
 from .text_tables import TextTable, text_table
+
+MARKS = {Mark.BEST: "*", Mark.HIGHEST: "▲", Mark.LOWEST: "▼", Mark.COLUMN_HIGHEST: "▲", Mark.COLUMN_LOWEST: "▼"}
+"""Before a value: where there are neither colours nor bold letters, it is all that there is."""
+
+STRONG = {Mark.BEST, Mark.COLUMN_HIGHEST, Mark.COLUMN_LOWEST}
+"""These are bold too."""
 
 UNLIMITED = 10_000
 """Wider than any table: what a table would like to have is measured with that much room."""
 
 
 def print_table(scores: Scores, by: str = "overall", console: Console | None = None) -> None:
-    """Print one table; measures by group without their intervals where the terminal is too narrow for them.
+    """Print one table; where the terminal is too narrow, measures by group without their intervals, then without marks.
 
     Args:
         scores: What to show.
@@ -37,9 +45,11 @@ def print_table(scores: Scores, by: str = "overall", console: Console | None = N
     if grouping not in GROUPINGS:
         print_text_table(shown, terminal)
         return
-    table = measure_table(scores, shown, grouping)
-    if terminal.measure(table, options=terminal.options.update(max_width=UNLIMITED)).maximum > terminal.width:
-        table = measure_table(scores, shown, grouping, intervals=False)
+    unlimited = terminal.options.update(max_width=UNLIMITED)
+    for cells, intervals in ((shown.cells, True), (shown.cells, False), (_unmarked(shown), False)):
+        table = measure_table(scores, replace(shown, cells=cells), grouping, intervals=intervals)
+        if terminal.measure(table, options=unlimited).maximum <= terminal.width:
+            break
     terminal.print(table)
 
 
@@ -62,30 +72,44 @@ def measure_table(scores: Scores, shown: TextTable, grouping: str, *, intervals:
         scores: Where the table is from, for what stands above and below it.
         shown: The table as text.
         grouping: By what its measures are grouped.
-        intervals: Whether the intervals stand under the values; without them any table fits 80 columns.
+        intervals: Whether the intervals stand under the values; without them and marks any table fits 80 columns.
     """
     group = group_column(grouping)
     table = _empty_table(
         f"[bold]{shown.title}[/bold] [dim]({_conditions(scores, grouping)})[/dim]",
-        _caption(scores, grouping, intervals=intervals),
+        _caption(scores, grouping, intervals=intervals) + _legend(shown),
     )
     table.add_column(group or "policy", min_width=10, no_wrap=True)
     for head in shown.header[shown.labels :]:
         table.add_column(head.replace(" ", "\n"), justify="right", no_wrap=True)
-    for policy, rows in groupby(shown.cells, key=lambda row: row[0].value):
-        if group is not None:
-            table.add_section()
-            table.add_row(f"[bold]{escape(policy)}[/bold]")
-        for row in rows:
-            name = row[shown.labels - 1] if group is not None else row[0]
-            *measures, count = row[shown.labels :]
-            texts = [_stacked(cell) if intervals else cell.value for cell in measures]
-            table.add_row(escape(name.value), *texts, count.value)
+    for part in (shown.cells, shown.means):
+        table.add_section()
+        for policy, rows in groupby(part, key=lambda row: row[0].value):
+            name = escape(policy if intervals else policy.removesuffix(" policies"))
+            if group is not None:
+                table.add_section()
+                table.add_row(f"[bold]{name}[/bold]")
+            for row in rows:
+                texts = [_text(cell, intervals=intervals) for cell in row[shown.labels :]]
+                table.add_row(escape(row[shown.labels - 1].value) if group is not None else name, *texts)
     return table
 
 
-def _stacked(cell: Cell) -> str:
-    return f"{cell.value}\n[dim]{cell.short_interval}[/dim]"
+def _unmarked(shown: TextTable) -> tuple[tuple[Cell, ...], ...]:
+    return tuple(tuple(replace(cell, mark=None) for cell in row) for row in shown.cells)
+
+
+def _text(cell: Cell, *, intervals: bool) -> str:
+    """A value with its mark, and its interval below."""
+    value = (MARKS[cell.mark] if cell.mark is not None else "") + cell.value
+    if cell.mark in STRONG:
+        value = f"[bold]{value}[/bold]"
+    return f"{value}\n[dim]{cell.short_interval}[/dim]" if intervals and cell.short_interval else value
+
+
+def _legend(shown: TextTable) -> str:
+    legend = marks_legend(shown, "*")
+    return f"\n{legend.strip()}" if legend else ""
 
 
 def _empty_table(title: str, caption: str) -> Table:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from ..analyses.analysis import Cell
+from ..analyses.analysis import Analysis, Cell, Mark, Marks, Row
 from ..analyses.registry import find_analysis
 from .scores import Scores
 
@@ -21,6 +22,7 @@ class TextTable:
         note: What its numbers are.
         header: Column heads.
         cells: Cells row by row, as many in each as heads.
+        means: Rows of means that stand below them.
         labels: How many columns on the left are words.
         data: The same with full precision, as fractions and counts.
     """
@@ -32,11 +34,17 @@ class TextTable:
     cells: tuple[tuple[Cell, ...], ...]
     labels: int
     data: pa.Table
+    means: tuple[tuple[Cell, ...], ...] = ()
 
     @property
     def rows(self) -> tuple[tuple[str, ...], ...]:
         """The cells as text, with their intervals."""
         return tuple(tuple(map(str, row)) for row in self.cells)
+
+    @property
+    def marks(self) -> frozenset[Mark]:
+        """Which marks its cells have."""
+        return frozenset(cell.mark for row in self.cells for cell in row if cell.mark is not None)
 
 
 def table_names(scores: Scores) -> tuple[str, ...]:
@@ -57,12 +65,24 @@ def text_table(scores: Scores, name: str) -> TextTable:
     """
     analysis = find_analysis(name)
     data = scores.table(analysis.name)
+    rows = data.to_pylist()
     return TextTable(
         name=analysis.slug,
         title=analysis.title,
         note=analysis.note,
         header=tuple(column.head for column in analysis.columns),
-        cells=tuple(tuple(column.cell(row) for column in analysis.columns) for row in data.to_pylist()),
+        cells=_cells(analysis, rows, analysis.marks(rows)),
+        means=_cells(analysis, analysis.means(rows), {}),
         labels=len(analysis.labels),
         data=data,
+    )
+
+
+def _cells(analysis: Analysis, rows: Sequence[Row], marks: Marks) -> tuple[tuple[Cell, ...], ...]:
+    return tuple(
+        tuple(
+            replace(column.cell(row), mark=marks.get((number, column.name)) if column.name else None)
+            for column in analysis.columns
+        )
+        for number, row in enumerate(rows)
     )

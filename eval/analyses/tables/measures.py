@@ -26,6 +26,7 @@ from ...statistics.resampling import generator
 from ..analysis import Analysis
 from ..columns import arrow, count_fields, interval_fields, intervals, plain, text_fields, values_of_intervals
 from ..groups import Group, base_task_clusters, groups_of, success
+from ..marks import best_of_policies, extremes_by_policy, means_over_policies
 
 TITLES = {
     "overall": "Overall",
@@ -140,6 +141,8 @@ def _analysis(by: str) -> Analysis:
             plain("n"),
         ),
         probes=by in PROBES,
+        marks=extremes_by_policy if by == "family" else best_of_policies(group),
+        means=means_over_policies(group),
     )
 
 

@@ -11,6 +11,7 @@ from ...analyses.columns import SYMBOLS, p_value, percent, probe_text, signed
 from ...analyses.groups import base_task_clusters
 from ...analyses.tables.measures import GROUPINGS, group_column, shown_measures
 from ...measures import Measure
+from ...scores.formats import marks_legend
 from ...scores.scores import Scores
 from ...scores.text_tables import TextTable, text_table
 from ...statistics.intervals import FEW_CLUSTERS
@@ -32,6 +33,7 @@ class TableRow:
         cells: The measures.
         n: Number of pairs.
         first_of_policy: Whether the row above is of another policy.
+        is_mean: Whether it is a mean over policies.
     """
 
     policy: str
@@ -39,13 +41,15 @@ class TableRow:
     cells: tuple[Cell, ...]
     n: int
     first_of_policy: bool
+    is_mean: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableView:
-    """A score table as text."""
+    """A score table as text; ``legend`` says what its marks mean, and is empty where it has none."""
 
     title: str
+    legend: str
     group: str | None
     prompts: tuple[str, ...]
     measures: tuple[Measure, ...]
@@ -87,20 +91,24 @@ class ProbeChange:
 
 def table_view(scores: Scores, by: str) -> TableView:
     """One of the tables of scores by group."""
-    table, shown = scores.table(by).to_pylist(), text_table(scores, by)
-    group = group_column(by)
-    rows = [
+    shown, group = text_table(scores, by), group_column(by)
+    cells = [*shown.cells, *shown.means]
+    rows = tuple(
         TableRow(
-            policy=row["policy"],
-            group=row[group] if group else "",
-            cells=cells[shown.labels : -1],
-            n=row["n"],
-            first_of_policy=index == 0 or table[index - 1]["policy"] != row["policy"],
+            policy=row[0].value,
+            group=row[shown.labels - 1].value if group else "",
+            cells=row[shown.labels : -1],
+            n=int(row[-1].value),
+            first_of_policy=number == 0 or cells[number - 1][0] != row[0],
+            is_mean=number >= len(shown.cells),
         )
-        for index, (row, cells) in enumerate(zip(table, shown.cells, strict=True))
-    ]
-    prompts = tuple(sorted({row["prompt"] for row in table}))
-    return TableView(title=shown.title, group=group, prompts=prompts, measures=shown_measures(by), rows=tuple(rows))
+        for number, row in enumerate(cells)
+    )
+    prompts = tuple(sorted(set(scores.table(by)["prompt"].to_pylist())))
+    legend = marks_legend(shown, "Underlined", column="shaded").strip()
+    return TableView(
+        title=shown.title, legend=legend, group=group, prompts=prompts, measures=shown_measures(by), rows=rows
+    )
 
 
 def further_tables(scores: Scores) -> list[TextTable]:

@@ -98,9 +98,10 @@ def test_every_table_as_text_markdown_and_latex(scores: Scores) -> None:
     for name in names:
         table = text_table(scores, name)
         assert all(len(row) == len(table.header) for row in table.rows)
-        assert markdown(table).count("\n") == len(table.rows) + 2
+        shown = len(table.rows) + len(table.means)
+        assert markdown(table).count("\n") == shown + 2
         text = latex(table)
-        assert text.count(" \\\\\n") == len(table.rows) + 1
+        assert text.count(" \\\\\n") == shown + 1
         assert not any(symbol in text for symbol in "Δ↑↓−–³")
         out = io.StringIO()
         print_table(scores, name, Console(file=out, width=200))
