@@ -22,6 +22,9 @@ ToleranceOption = Annotated[
     typer.Option(help="Largest difference of positions, in m and rad; 0.01 where records were rounded otherwise."),
 ]
 
+LiteOption = Annotated[
+    bool, typer.Option("--lite", help="Only the lite selection: 160 cases, one a base task and family.")
+]
 SuiteOption = Annotated[str | None, typer.Option(help="LIBERO suite.")]
 InitStateOption = Annotated[int, typer.Option(help="LIBERO's number of the initial state.")]
 VisualNoiseOption = Annotated[VisualNoise, typer.Option(help="Noise of V4.")]

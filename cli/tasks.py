@@ -23,7 +23,7 @@ from .console import (
     print_markup,
     progress_bar,
 )
-from .options import JsonOption, SuiteOption, TasksOption
+from .options import JsonOption, LiteOption, SuiteOption, TasksOption
 from .pictures import pictures
 
 if TYPE_CHECKING:
@@ -39,10 +39,14 @@ def tasks_list(
     task: Annotated[str | None, typer.Option(help="Base task's name.")] = None,
     family: Annotated[Family | None, typer.Option(help="Conflict family.")] = None,
     level: Annotated[Level | None, typer.Option(help="Structural level.")] = None,
+    lite: LiteOption = False,
     tasks: TasksOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the conflict cases."""
+    from ..builders.tasks_dataset.reading import load_lite_cases
+
+    chosen = load_lite_cases(tasks) if lite else None
     found = [
         case
         for case in _load_cases(tasks)
@@ -50,6 +54,7 @@ def tasks_list(
         and task in (None, case.base_task)
         and family in (None, case.family)
         and level in (None, case.level)
+        and (chosen is None or case.case_id in chosen)
     ]
     if not found:
         raise InvalidInputError("no case fits these filters; conflictvla tasks list  shows all")

@@ -156,6 +156,13 @@ def test_cases_can_be_listed_and_shown(conflictvla: Command) -> None:
     assert "observed" in shown.stdout
 
 
+def test_the_lite_selection_can_be_listed(conflictvla: Command) -> None:
+    listed = conflictvla("tasks", "list", "--lite", "--json")
+    assert len(json.loads(listed.stdout)) == 160
+    some = conflictvla("tasks", "list", "--lite", "--family", "physical", "--level", "L1", "--json")
+    assert len(json.loads(some.stdout)) == 10
+
+
 def test_the_doctor_finds_this_installation_well(conflictvla: Command) -> None:
     result = conflictvla("doctor", "--json")
     assert result.returncode == 0, result.stdout

@@ -3,7 +3,8 @@
 A *cell* is a base task, a family and a level. Cases are drawn one by one: first until every cell with enough candidates
 has two, then for the base tasks that have fewest, until there are as many as wanted. Within a cell it takes the
 candidate whose operators, and then whose factors, have been used least so far in the family. Chance enters only through
-a seed made of the cell's name. Two cases of a base task always differ in at least one factor.
+a seed made of the cell's name. Two cases of a base task always differ in at least one factor. ``lite`` marks some of
+the cases for a smaller evaluation.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from ..record_fields import field_values
 from ..release_folder import new_release
 from ..review.ledger import UNREVIEWED
 from ..tasks_dataset.columns import CONFIGS, PROBES, SPLIT, ProbeRow, SubstitutionRow
-from ..tasks_dataset.reading import packaged_tasks
+from ..tasks_dataset.reading import load_lite_cases, packaged_tasks
 from ..tasks_dataset.writing import instance_row, write_config
 from .instances import LEVELS, PROBES_VERSION, ProbeInstance
 
@@ -50,14 +50,16 @@ def write_probes(probes: Sequence[ProbeInstance], release: Path | None, out: Pat
     with new_release(out) as aside:
         for config in CONFIGS:
             shutil.copytree(source / config, aside / config)
-        write_config(PROBES, [_probe_row(probe) for probe in probes], aside)
+        lite = load_lite_cases(source)
+        write_config(PROBES, [_probe_row(probe, lite) for probe in probes], aside)
         (aside / "README.md").write_text(card, encoding="utf-8")
 
 
-def _probe_row(probe: ProbeInstance) -> ProbeRow:
+def _probe_row(probe: ProbeInstance, lite: frozenset[str]) -> ProbeRow:
     """The review of a case was of its own words: nobody has read it in these."""
+    instance = probe.instance
     return ProbeRow(
-        **field_values(instance_row(probe.instance, UNREVIEWED)),
+        **field_values(instance_row(instance, UNREVIEWED, lite=instance.case_id is None or instance.case_id in lite)),
         substitutions=tuple(_substitution_row(one) for one in probe.substitutions),
         lexicon_version=LEXICON_VERSION,
     )

@@ -39,12 +39,14 @@ class InstanceRow(Instance):
         reference_goal: The base task's BDDL goal as JSON, a list of predicates.
         bddl_file: File name of the task's BDDL file within its suite.
         review: Who read the case and what they found, such as ``accept, stage 1, automated reading``.
+        lite: Whether the case is in the lite selection (see ``builders.cases.lite``); every reference is.
         protocol_version: Version of the evaluation protocol.
     """
 
     reference_goal: Annotated[str, Before("horizon")]
     bddl_file: Annotated[str, Before("horizon")]
     review: Annotated[str, Before("tasks_version")]
+    lite: Annotated[bool, Before("tasks_version")]
     protocol_version: Annotated[str, Before("language_probe")]
 
 
@@ -139,7 +141,7 @@ def _feature(hint: Any, *, labels: bool = True) -> Any:
         return {name: _feature(part, labels=False) for name, part in field_hints(kind).items()}
     if labels and issubclass(kind, StrEnum):
         return ClassLabel(names=list(kind))
-    return Value("string" if issubclass(kind, str) else {int: "int32", float: "float64"}[kind])
+    return Value("string" if issubclass(kind, str) else {int: "int32", float: "float64", bool: "bool"}[kind])
 
 
 def plain_row(config: str, row: InstanceRow) -> dict[str, Any]:

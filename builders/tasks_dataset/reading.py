@@ -68,6 +68,16 @@ def load_instances(
     return tuple(found)
 
 
+def load_lite_cases(path: Path | str | None = None) -> frozenset[str]:
+    """Case ids of a release's lite selection, as its column ``lite`` marks them.
+
+    Raises:
+        DatasetError: The folder is not a task release, or its file is damaged or has no such column.
+    """
+    table = _read_table(_existing_file("cases", path), ["case_id", "lite"])
+    return frozenset(table.filter(table["lite"])["case_id"].to_pylist())
+
+
 def load_all_instances(path: Path | str | None = None) -> tuple[Instance, ...]:
     """All references and conflict instances, without and, where the release has them, under language probes.
 

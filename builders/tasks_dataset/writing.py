@@ -10,6 +10,7 @@ from ...toolkit.libero.base_tasks import base_task
 from ...toolkit.records import PROTOCOL_VERSION, SUITES, Instance, Prompt
 from ..cases.case import Case
 from ..cases.instances import conflict_instance, reference_instance
+from ..cases.lite import lite_cases
 from ..record_fields import field_values
 from ..release_folder import new_release
 from ..review.ledger import UNREVIEWED, case_contents, read_ledger, review_status, standing_verdicts
@@ -50,12 +51,13 @@ def write_config(config: str, rows: Sequence[InstanceRow], folder: Path) -> None
     pq.write_table(table, file)
 
 
-def instance_row(instance: Instance, review: str) -> InstanceRow:
+def instance_row(instance: Instance, review: str, *, lite: bool = True) -> InstanceRow:
     """The row of an instance.
 
     Args:
         instance: The instance.
         review: What the column ``review`` holds for it.
+        lite: Whether it belongs to the lite selection.
     """
     task = base_task(instance.suite, instance.base_task)
     return InstanceRow(
@@ -63,6 +65,7 @@ def instance_row(instance: Instance, review: str) -> InstanceRow:
         reference_goal=json.dumps(task.goal),
         bddl_file=task.bddl_file,
         review=review,
+        lite=lite,
         protocol_version=PROTOCOL_VERSION,
     )
 
@@ -70,8 +73,11 @@ def instance_row(instance: Instance, review: str) -> InstanceRow:
 def _conflict_rows(cases: Sequence[Case]) -> list[InstanceRow]:
     """Every case under every prompt condition, with its review."""
     standing = standing_verdicts(case_contents(cases), read_ledger())
+    lite = lite_cases([conflict_instance(case, Prompt.P0) for case in cases])
     return [
-        instance_row(conflict_instance(case, prompt), review_status(standing.get(case.case_id)))
+        instance_row(
+            conflict_instance(case, prompt), review_status(standing.get(case.case_id)), lite=case.case_id in lite
+        )
         for case in cases
         for prompt in Prompt
     ]

@@ -58,6 +58,7 @@ def test_columns_that_only_a_release_has_leave_the_instances_order_as_it_is() ->
         "bddl_file",
         "horizon",
         "review",
+        "lite",
         "tasks_version",
         "protocol_version",
     ]

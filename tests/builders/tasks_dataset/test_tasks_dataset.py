@@ -56,6 +56,7 @@ COLUMNS = {
     "bddl_file",
     "horizon",
     "review",
+    "lite",
     "tasks_version",
     "protocol_version",
 }
