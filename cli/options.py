@@ -33,8 +33,8 @@ CameraOption = Annotated[str, typer.Option(help="agentview or robot0_eye_in_hand
 PolicyOption = Annotated[
     str,
     typer.Option(
-        help="A scripted agent, learned, lerobot:PATH_OR_HUB_ID, openpi://HOST:PORT, vla-eval://HOST:PORT, or "
-        "module:Class."
+        help="A scripted agent, learned, lerobot:PATH_OR_HUB_ID, openpi://HOST:PORT, vla-eval://HOST:PORT, "
+        "module:Class; or one a suite: SUITE=POLICY,SUITE=POLICY, or a YAML file."
     ),
 ]
 PresetOption = Annotated[
@@ -45,7 +45,10 @@ DrawSeedOption = Annotated[int, typer.Option(help="Seed of the draw.")]
 
 
 def policy_with_preset(policy: str, preset: str | None) -> str:
-    """The policy with the settings of a preset, if there is one."""
+    """The policy with the settings of a preset, if there is one; a file of several policies is read here, once."""
+    from ..eval.policies.by_suite.mapping import is_mapping, read_mapping
     from ..eval.policies.presets import with_preset
 
+    if is_mapping(policy):
+        return read_mapping(policy, preset).text()
     return policy if preset is None else with_preset(policy, preset)

@@ -29,14 +29,13 @@ def probe(
     as_json: JsonOption = False,
 ) -> None:
     """Check in minutes whether a policy gets and gives what LIBERO means. Exit code 1 where something fails."""
-    from ..eval.policies.registry import load_policy
+    from ..eval.policies.registry import policy_of_suite
     from ..eval.preflight.checks import CHECKS, DEFAULT_TASK, check_policy
 
-    loaded = load_policy(policy_with_preset(policy, preset))
+    task = task or DEFAULT_TASK
+    loaded = policy_of_suite(policy_with_preset(policy, preset), task.partition("/")[0])
     with progress_bar("checks", len(CHECKS)) as advance:
-        results = check_policy(
-            loaded, task=task or DEFAULT_TASK, init_state=init_state, seed=seed, steps=steps, progress=advance
-        )
+        results = check_policy(loaded, task=task, init_state=init_state, seed=seed, steps=steps, progress=advance)
     if as_json:
         print_json([dataclasses.asdict(result) for result in results])
     else:

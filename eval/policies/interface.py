@@ -25,11 +25,13 @@ class PolicyInfo:
         name: Short name, such as ``persist``.
         revision: What exactly ran: a commit, a checkpoint's revision, or a version.
         settings: Whatever else changes its behaviour, by name.
+        family: Architecture family, such as ``OpenVLA``; None where nobody has stated it.
     """
 
     name: str
     revision: str
     settings: dict[str, str | int | float | bool] = field(default_factory=dict)
+    family: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

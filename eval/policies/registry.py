@@ -5,11 +5,14 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 from ...toolkit.errors import InvalidInputError, NotFoundError, choices
 from .adapters import is_adapted, load_adapter
-from .interface import Policy
+from .by_suite.mapping import is_mapping, read_mapping
+from .by_suite.policy import SuitePolicy
+from .interface import Policy, PolicyInfo
 
 SCRIPTED = ("persist", "refuse", "fail_persist")
 """Names of the scripted agents of the demonstration; ``agents.AGENTS`` has more."""
@@ -23,13 +26,16 @@ def load_policy(spec: str) -> Policy:
 
     A scripted agent; the learned example (``learned``, or ``learned:PATH``); a checkpoint or server (``lerobot:PATH``,
     ``openpi://HOST:PORT``, ``vla-eval://HOST:PORT``), these with settings behind a question mark; a class that an
-    installed package offers; or ``module:Class``, also in the working directory.
+    installed package offers; ``module:Class``, also in the working directory; or one of these for each suite, as
+    ``SUITE=POLICY,SUITE=POLICY`` or a YAML file (see ``by_suite.mapping``).
 
     Raises:
-        NotFoundError: No such agent, checkpoint, module, class or setting.
-        InvalidInputError: The class is not a policy, or a setting makes no sense.
+        NotFoundError: No such agent, checkpoint, module, class, suite, file or setting.
+        InvalidInputError: The class is not a policy, or a setting or mapping makes no sense.
         PolicyError: No policy server answers.
     """
+    if is_mapping(spec):
+        return SuitePolicy(read_mapping(spec), load_policy)
     if is_adapted(spec):
         return load_adapter(spec)
     if ":" in spec:
@@ -42,9 +48,44 @@ def load_policy(spec: str) -> Policy:
     if spec not in scripted.AGENTS:
         raise NotFoundError(
             f"no policy '{spec}': {choices(spec, sorted(scripted.AGENTS))}, learned, lerobot:PATH, "
-            "openpi://HOST:PORT, vla-eval://HOST:PORT, or your own as module:Class"
+            "openpi://HOST:PORT, vla-eval://HOST:PORT, your own as module:Class, or SUITE=POLICY,SUITE=POLICY"
         )
     return scripted.AGENTS[spec]()
+
+
+def policy_of_suite(spec: str, suite: str) -> Policy:
+    """The policy that runs a suite: of several checkpoints the suite's own, and no other is loaded.
+
+    Raises:
+        InvalidInputError: There is none for the suite, or as for ``load_policy``.
+        NotFoundError, PolicyError: As for ``load_policy``.
+    """
+    if not is_mapping(spec):
+        return load_policy(spec)
+    mapping = read_mapping(spec)
+    mapping.require_suites([suite])
+    return load_policy(mapping.policies[suite])
+
+
+def policy_for_run(policy: Policy | str, suites: Collection[str]) -> tuple[Policy | str, PolicyInfo]:
+    """A policy as a run hands it to whoever executes rollouts, and what it is, which holds for the whole run.
+
+    Args:
+        policy: The policy, or its name.
+        suites: The suites that are to be run.
+
+    Returns:
+        The policy; a name of several checkpoints says what each of them is, so that nobody loads one only to find out.
+
+    Raises:
+        InvalidInputError: It has no checkpoint for one of the suites.
+        NotFoundError, PolicyError: As for ``load_policy``.
+    """
+    loaded = load_policy(policy) if isinstance(policy, str) else policy
+    if isinstance(loaded, SuitePolicy):
+        loaded.mapping.require_suites(suites)
+        return (loaded.mapping.text() if isinstance(policy, str) else policy), loaded.info
+    return policy, loaded.info
 
 
 def _load_class(spec: str) -> Policy:

@@ -19,7 +19,7 @@ from ...toolkit.errors import InvalidInputError
 from ...toolkit.libero.base_tasks import base_task, check_init_states
 from ...toolkit.records import Arm, Instance, VisualNoise, VisualProbe
 from ..policies.interface import Policy
-from ..policies.registry import load_policy
+from ..policies.registry import policy_for_run
 from .executors.base import Executor
 from .executors.in_process import InProcess
 from .jobs import Failure, Job, Outcome
@@ -133,7 +133,7 @@ def run_policy(
     check_lerobot()
     for suite, name in {(instance.suite, instance.base_task) for instance in instances}:
         check_init_states(base_task(suite, name), init_states)
-    info = (load_policy(policy) if isinstance(policy, str) else policy).info
+    policy, info = policy_for_run(policy, {instance.suite for instance in instances})
     jobs = _jobs(instances, init_states, seed, visual_probes, visual_noise)
     folder, finished = RunFolder(path=out / f".{info.name}", policy=info), out / info.name
     if finished.exists():
