@@ -10,18 +10,16 @@ import typer
 from ..eval.selection import HorizonKind
 from ..toolkit.records import VisualNoise
 from .console import ERR, FOUND_SOMETHING_WRONG, OUT, print_json, print_line, print_warning, progress_bar
+from .dry_run import show_dry_run
 from .options import (
     CameraOption,
     DatasetArgument,
     DrawSeedOption,
     JsonOption,
     PolicyOption,
-    PolicySeedOption,
     PresetOption,
     RolloutsArgument,
-    TasksOption,
     ToleranceOption,
-    VisualNoiseOption,
     policy_with_preset,
 )
 from .run_progress import run_progress, show_by_agent
@@ -29,7 +27,10 @@ from .run_progress import run_progress, show_by_agent
 if TYPE_CHECKING:
     from ..eval.rollouts.replay import ReplayCheck
     from ..eval.rollouts.run import Run
-    from ..toolkit.records import Instance
+SELECTION = "What is run: without a choice all 14,530 rollouts of a full evaluation"
+PROBED = "Probes"
+EXECUTION = "How it is run"
+"""Panels of the help of  run."""
 
 
 def demo(
@@ -51,44 +52,96 @@ def demo(
 def run(
     policy: PolicyOption,
     out: Annotated[Path, typer.Option(help="Folder; rollouts go to OUT/rollouts/<policy>.")],
-    cases: Annotated[
-        str | None, typer.Option(help="Case ids with * as wildcard, comma-separated; default: all.")
-    ] = None,
-    prompts: Annotated[str, typer.Option(help="Prompt conditions, comma-separated.")] = "P0",
-    language: Annotated[str, typer.Option(help="Language probes, comma-separated, such as W0,W2.")] = "W0",
-    init_states: Annotated[str, typer.Option(help="Initial states, such as 0-4 or 0,7.")] = "0-4",
-    seed: PolicySeedOption = 0,
-    horizon: Annotated[
-        HorizonKind, typer.Option(help="By the steps of an instruction's plan, or the base task's own.")
-    ] = HorizonKind.PLAN,
-    visual: Annotated[str, typer.Option(help="Visual probes, comma-separated, such as V0,V3.")] = "V0",
-    visual_noise: VisualNoiseOption = VisualNoise.GAUSSIAN,
-    workers: Annotated[int, typer.Option(help="Processes on this machine.")] = 1,
-    ray: Annotated[str | None, typer.Option(help="Address of a Ray cluster to run on, or 'local'.")] = None,
-    answer_limit: Annotated[float, typer.Option(help="Longest time for an answer of the policy, in seconds.")] = 600.0,
-    keep_going: Annotated[bool, typer.Option("--keep-going", help="Go on when the policy fails in a rollout.")] = False,
     preset: PresetOption = None,
-    tasks: TasksOption = None,
+    cases: Annotated[
+        str | None,
+        typer.Option(help="Case ids with * as wildcard, comma-separated; default: all.", rich_help_panel=SELECTION),
+    ] = None,
+    lite: Annotated[
+        bool, typer.Option("--lite", help="Only 160 cases, one a base task and family.", rich_help_panel=SELECTION)
+    ] = False,
+    references_only: Annotated[
+        bool, typer.Option("--references-only", help="No conflicts: plain success.", rich_help_panel=SELECTION)
+    ] = False,
+    controls: Annotated[
+        bool, typer.Option("--controls", help="Each case's repaired twin too.", rich_help_panel=SELECTION)
+    ] = False,
+    prompts: Annotated[
+        str, typer.Option(help="Prompt conditions, comma-separated.", rich_help_panel=SELECTION)
+    ] = "P0,P1",
+    init_states: Annotated[
+        str, typer.Option(help="Initial states, such as 0-4 or 0,7.", rich_help_panel=SELECTION)
+    ] = "0-4",
+    seeds: Annotated[
+        str, typer.Option(help="Seeds handed to the policy, such as 0-2.", rich_help_panel=SELECTION)
+    ] = "0",
+    horizon: Annotated[
+        HorizonKind,
+        typer.Option(help="By the steps of an instruction's plan, or the base task's own.", rich_help_panel=SELECTION),
+    ] = HorizonKind.PLAN,
+    tasks: Annotated[
+        Path | None,
+        typer.Option(help="Another task release; default: the packaged one.", rich_help_panel=SELECTION),
+    ] = None,
+    language: Annotated[
+        str, typer.Option(help="Language probes, comma-separated, such as W0,W2.", rich_help_panel=PROBED)
+    ] = "W0",
+    visual: Annotated[
+        str, typer.Option(help="Visual probes, comma-separated, such as V0,V3.", rich_help_panel=PROBED)
+    ] = "V0",
+    visual_noise: Annotated[
+        VisualNoise, typer.Option(help="Noise of V4.", rich_help_panel=PROBED)
+    ] = VisualNoise.GAUSSIAN,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show rollouts, hours and GB; run nothing.", rich_help_panel=EXECUTION)
+    ] = False,
+    workers: Annotated[int, typer.Option(help="Processes on this machine.", rich_help_panel=EXECUTION)] = 1,
+    ray: Annotated[
+        str | None, typer.Option(help="Address of a Ray cluster to run on, or 'local'.", rich_help_panel=EXECUTION)
+    ] = None,
+    answer_limit: Annotated[
+        float,
+        typer.Option(help="Longest time for an answer of the policy, in seconds.", rich_help_panel=EXECUTION),
+    ] = 600.0,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="Go on when the policy fails.", rich_help_panel=EXECUTION)
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Roll a policy out on conflict cases and their references; run again to continue after an interruption.
 
+    Without a choice it is the full evaluation: every case under P0 and P1 in five initial states, and the references.
     Exit code 1 where --keep-going left rollouts out; they are listed in OUT/rollouts/<policy>.failures.jsonl.
     """
     from ..eval.rollouts.executors.choose import choose_executor
     from ..eval.rollouts.run import run_policy
-    from ..eval.selection import parse_numbers, parse_visual_probes, with_horizons
+    from ..eval.run_selection import RunSelection
+    from ..eval.selection import parse_language_probes, parse_numbers, parse_prompts, parse_visual_probes, with_horizons
 
     states, probes = parse_numbers(init_states, "--init-states"), parse_visual_probes(visual)
-    instances = with_horizons(_instances_to_run(cases, prompts, language, tasks), horizon)
+    drawn, spec = parse_numbers(seeds, "--seeds"), policy_with_preset(policy, preset)
+    selection = RunSelection(
+        cases=cases,
+        prompts=parse_prompts(prompts),
+        language=parse_language_probes(language),
+        lite=lite,
+        controls=controls,
+        references_only=references_only,
+        tasks=tasks,
+    )
+    instances = with_horizons(selection.instances(), horizon)
     executor = choose_executor(workers, ray, answer_limit_s=answer_limit)
-    with run_progress(len(instances) * len(states) * len(probes), as_json=as_json) as progress:
+    repeats = len(states) * len(drawn) * len(probes)
+    if dry_run:
+        show_dry_run(spec, instances, repeats=repeats, workers=workers, as_json=as_json)
+        return
+    with run_progress(len(instances) * repeats, as_json=as_json) as progress:
         finished = run_policy(
-            policy_with_preset(policy, preset),
+            spec,
             instances,
             out / "rollouts",
             init_states=states,
-            seed=seed,
+            seeds=drawn,
             visual_probes=probes,
             visual_noise=visual_noise,
             executor=executor,
@@ -98,16 +151,6 @@ def run(
     _print_run(finished, out, as_json=as_json)
     if finished.failures:
         raise typer.Exit(FOUND_SOMETHING_WRONG)
-
-
-def _instances_to_run(cases: str | None, prompts: str, language: str, tasks: Path | None) -> tuple[Instance, ...]:
-    """The conflict instances that the options choose, with their references."""
-    from ..builders.tasks_dataset.reading import load_instances
-    from ..eval.rollouts.run import with_references
-    from ..eval.selection import parse_language_probes, parse_prompts, select_conflicts
-
-    everything = load_instances(tasks, parse_language_probes(language))
-    return with_references(select_conflicts(everything, cases, parse_prompts(prompts)), everything)
 
 
 def _print_run(finished: Run, out: Path, *, as_json: bool) -> None:

@@ -30,8 +30,12 @@ def score(
     rollouts: RolloutsArgument,
     out: Annotated[Path | None, typer.Option(help="File for the scores as JSON.")] = None,
     by: Annotated[
-        str, typer.Option(help="Table: overall, family, level, suite, prompt, visual-probe, costs, ...")
-    ] = "overall",
+        str | None,
+        typer.Option(
+            help="Table: overall, family, level, suite, prompt, success, costs, ...; default: overall, or success "
+            "where there are references only."
+        ),
+    ] = None,
     supplementary: Annotated[bool, typer.Option("--supplementary", help="Also supplementary and behaviour.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="List all defects and refusals; exit 2 if any.")] = False,
     partial: PartialOption = False,
@@ -56,10 +60,16 @@ def score(
         raise typer.Exit(WRONG_USAGE)
     if out is not None:
         scores.write(out)
+    shown = by or ("overall" if scores.provenance.conflicts else "success")
     if as_json:
-        print_json(text_table(scores, by).data.to_pylist())
+        print_json(text_table(scores, shown).data.to_pylist())
     else:
-        print_table(scores, by, OUT)
+        print_table(scores, shown, OUT)
+    if not scores.provenance.conflicts:
+        print_line(
+            "no pairs: these are reference rollouts only, which show plain success",
+            to=ERR,
+        )
     _print_what_is_missing(scores)
     if incomplete:
         raise typer.Exit(FOUND_SOMETHING_WRONG)

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..builders.tasks_dataset.reading import load_instances
-from ..toolkit.records import Instance, Prompt, VisualProbe
+from ..toolkit.records import Arm, Instance, VisualProbe
 from .policies.interface import Policy
 from .rollouts.executors.base import Executor
 from .rollouts.run import RunProgress, run_policy, with_references
+from .run_selection import FULL_INIT_STATES, RunSelection
 from .scores.scores import Scores, score
-from .selection import select_conflicts
 
 
 def evaluate(
@@ -19,8 +19,8 @@ def evaluate(
     instances: Sequence[Instance] | None = None,
     *,
     out: Path | str,
-    init_states: Sequence[int] = range(5),
-    seed: int = 0,
+    init_states: Sequence[int] = FULL_INIT_STATES,
+    seeds: Sequence[int] = (0,),
     visual_probes: Sequence[VisualProbe] = (VisualProbe.V0,),
     executor: Executor | None = None,
     progress: Callable[[RunProgress], None] | None = None,
@@ -29,10 +29,12 @@ def evaluate(
 
     Args:
         policy: A policy, or its name (see ``load_policy``).
-        instances: Conflict instances; by default all released ones under P0. References are added.
+        instances: Conflict instances; by default all released ones under P0 and P1, with five initial states the full
+            evaluation of 14,530 rollouts. ``RunSelection(lite=True).instances()`` are those of the lite selection.
+            References are added.
         out: Folder that receives the dataset of rollouts, named after the policy.
         init_states: LIBERO's numbers of the initial states.
-        seed: Seed handed to the policy.
+        seeds: Seeds handed to the policy.
         visual_probes: Under which visual probes each is run; give V0 too to see what the others change.
         executor: Where rollouts are run, such as ``Processes(4)`` for a policy given by name; here by default.
         progress: Called with the state of the run after each rollout.
@@ -41,17 +43,17 @@ def evaluate(
         InvalidInputError: The folder holds another run, or cannot be written.
         PolicyError: The policy failed; call again to continue where it stopped.
     """
-    everything = load_instances()
     if instances is None:
-        conflicts = select_conflicts(everything, None, [Prompt.P0])
+        chosen = RunSelection().instances()
     else:
-        conflicts = select_conflicts(instances, None, tuple(Prompt))
+        conflicts = [instance for instance in instances if instance.arm is not Arm.REFERENCE]
+        chosen = with_references(conflicts, load_instances())
     run = run_policy(
         policy,
-        with_references(conflicts, everything),
+        chosen,
         Path(out),
         init_states=init_states,
-        seed=seed,
+        seeds=seeds,
         visual_probes=visual_probes,
         executor=executor,
         progress=progress,

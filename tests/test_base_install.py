@@ -163,7 +163,19 @@ def test_command_that_simulates_names_the_extra_and_leaves_nothing(
 
 
 def test_run_without_lerobot_names_its_extra_in_one_line(sim_site: Path, tmp_path: Path) -> None:
-    run = ("run", "--policy", "refuse", "--cases", ONE_CASE, "--init-states", "0", "--out", str(tmp_path / "out"))
+    run = (
+        "run",
+        "--policy",
+        "refuse",
+        "--cases",
+        ONE_CASE,
+        "--prompts",
+        "P0",
+        "--init-states",
+        "0",
+        "--out",
+        str(tmp_path / "out"),
+    )
 
     result = _python(sys.executable, "-m", "conflictvla.cli", *run, only_from=sim_site)
 

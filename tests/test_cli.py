@@ -59,7 +59,19 @@ def error_of(answer: Answer) -> str:
 def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Rollouts of a scripted agent on two cases and their reference."""
     out = tmp_path_factory.mktemp("run") / "out"
-    arguments = ["run", "--policy", "persist", "--cases", CASE, "--init-states", "0", "--out", str(out)]
+    arguments = [
+        "run",
+        "--policy",
+        "persist",
+        "--cases",
+        CASE,
+        "--prompts",
+        "P0",
+        "--init-states",
+        "0",
+        "--out",
+        str(out),
+    ]
     command = [sys.executable, "-m", "conflictvla.cli", *arguments]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
@@ -82,7 +94,9 @@ def test_a_run_can_be_scored_and_reported(conflictvla: Command, run_folder: Path
 
 
 def test_a_finished_run_is_not_run_over(conflictvla: Command, run_folder: Path) -> None:
-    message = error_of(conflictvla("run", "--policy", "persist", "--cases", CASE, "--out", str(run_folder)))
+    message = error_of(
+        conflictvla("run", "--policy", "persist", "--cases", CASE, "--prompts", "P0", "--out", str(run_folder))
+    )
     assert "exists already" in message
 
 

@@ -47,7 +47,9 @@ def train_checkpoint(folder: Path) -> None:
     from .eval.policies.lerobot import tiny_checkpoints as tiny
 
     case = "libero_goal/turn_on_the_stove/grounding/L1/00*"
-    conflictvla("run", "--policy", "persist", "--cases", case, "--init-states", "0", "--out", "shown")
+    conflictvla(
+        "run", "--policy", "persist", "--cases", case, "--prompts", "P0", "--init-states", "0", "--out", "shown"
+    )
     rollout, instruction = "persist/libero_goal/turn_on_the_stove/reference/P0/init0/seed0", "turn on the stove"
     shown = tiny.read_demonstration(Path("shown/rollouts/persist"), rollout, instruction, frames=20)
     tiny.train(tiny.tiny_act(), [shown], folder)

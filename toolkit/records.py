@@ -79,10 +79,11 @@ class VisualNoise(StrEnum):
 
 
 class Arm(StrEnum):
-    """Which side of a pair a rollout is: the base task's own instruction, or a conflict case's."""
+    """Which side of a pair a rollout is: the base task's own instruction, a conflict case's, or the case's repaired."""
 
     REFERENCE = "reference"
     CONFLICT = "conflict"
+    CONTROL = "control"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

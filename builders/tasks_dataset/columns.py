@@ -21,6 +21,9 @@ CONFIGS = ("instances", "cases", "references")
 PROBES = "probes"
 """A further config that a release may have: its instances under language probes."""
 
+CONTROLS = "controls"
+"""A further config that a release may have: the control of each case."""
+
 SPLIT = "test"
 
 
@@ -84,14 +87,14 @@ class ProbeRow(InstanceRow):
     lexicon_version: str
 
 
-ROWS: dict[str, type[InstanceRow]] = {**dict.fromkeys(CONFIGS, InstanceRow), PROBES: ProbeRow}
+ROWS: dict[str, type[InstanceRow]] = {**dict.fromkeys((*CONFIGS, CONTROLS), InstanceRow), PROBES: ProbeRow}
 """The record that a row of each config holds."""
 
 FOLLOWING = frozenset({"arm"})
 """Fields without a column in any config: a row without ``case_id`` is a reference."""
 
 WITHOUT_COLUMN: dict[str, frozenset[str]] = {
-    **dict.fromkeys(CONFIGS, FOLLOWING | {"language_probe"}),
+    **dict.fromkeys((*CONFIGS, CONTROLS), FOLLOWING | {"language_probe"}),
     "cases": FOLLOWING | {"language_probe", "instance_id", "pair_id", "prompt"},
     PROBES: FOLLOWING,
 }

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...toolkit.errors import DatasetError, NotFoundError, choices
-from ...toolkit.records import Instance, LanguageProbe
-from .columns import CONFIGS, INSTANCE_COLUMNS, PROBES, SPLIT, columns_of, read_instance
+from ...toolkit.records import Arm, Instance, LanguageProbe
+from .columns import CONFIGS, CONTROLS, INSTANCE_COLUMNS, PROBES, SPLIT, columns_of, read_instance
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,6 +69,15 @@ def load_instances(
     return tuple(found)
 
 
+def load_controls(path: Path | str | None = None) -> tuple[Instance, ...]:
+    """The control instances of a release that has them: each case's instruction with its conflict repaired.
+
+    Raises:
+        DatasetError: The folder is not a task release, has no controls, or its file is damaged.
+    """
+    return tuple(replace(instance, arm=Arm.CONTROL) for instance in _read_instances(CONTROLS, path))
+
+
 def load_lite_cases(path: Path | str | None = None) -> frozenset[str]:
     """Case ids of a release's lite selection, as its column ``lite`` marks them.
 
@@ -120,7 +130,8 @@ def _file_of(config: str, path: Path | str | None) -> Path:
 def _existing_file(config: str, path: Path | str | None) -> Path:
     file = _file_of(config, path)
     if not file.is_file():
-        what = "a task release without probes" if config == PROBES else "not a task release"
+        optional = {PROBES, CONTROLS}
+        what = f"a task release without {config}" if config in optional else "not a task release"
         how = "; conflictvla tasks build --probes  writes one with them" if config == PROBES else ""
         raise DatasetError(f"{file.parents[1]}: {what}, {config}/{SPLIT}.parquet is missing{how}")
     return file

@@ -27,6 +27,7 @@ RESERVED_NAMES = frozenset(
         "pairs_scored",
         "probed",
         "provenance",
+        "references",
         "refusals",
         "refusals_by_field",
         "repeats",

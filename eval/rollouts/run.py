@@ -79,10 +79,10 @@ class Run:
 
 
 def with_references(conflicts: Sequence[Instance], everything: Sequence[Instance]) -> tuple[Instance, ...]:
-    """The conflict instances, each base task's after the references they are paired with.
+    """The conflict and control instances, each base task's after the references they are paired with.
 
     Args:
-        conflicts: Conflict instances to run.
+        conflicts: Conflict and control instances to run.
         everything: Where the references are found.
 
     Raises:
@@ -104,7 +104,7 @@ def run_policy(
     out: Path,
     *,
     init_states: Sequence[int],
-    seed: int = 0,
+    seeds: Sequence[int] = (0,),
     visual_probes: Sequence[VisualProbe] = (VisualProbe.V0,),
     visual_noise: VisualNoise = VisualNoise.GAUSSIAN,
     executor: Executor | None = None,
@@ -118,7 +118,7 @@ def run_policy(
         instances: References and conflict instances.
         out: Folder for the dataset; shards are in ``out/.<policy name>`` until it is finished.
         init_states: LIBERO's numbers of the initial states, each run once.
-        seed: Seed handed to the policy.
+        seeds: Seeds handed to the policy, each run once.
         visual_probes: Under which visual probes each is run.
         visual_noise: Kind of the noise of V4.
         executor: Where rollouts are run; in this process by default. The result does not depend on it.
@@ -134,11 +134,11 @@ def run_policy(
     for suite, name in {(instance.suite, instance.base_task) for instance in instances}:
         check_init_states(base_task(suite, name), init_states)
     policy, info = policy_for_run(policy, {instance.suite for instance in instances})
-    jobs = _jobs(instances, init_states, seed, visual_probes, visual_noise)
+    jobs = _jobs(instances, init_states, seeds, visual_probes, visual_noise)
     folder, finished = RunFolder(path=out / f".{info.name}", policy=info), out / info.name
     if finished.exists():
         raise InvalidInputError(f"{finished}: exists already; choose another --out or remove it")
-    folder.claim(jobs, seed, installed_versions())
+    folder.claim(jobs, seeds, installed_versions())
     failures = _run_missing(policy, jobs, folder, executor or InProcess(), keep_going=keep_going, progress=progress)
     shards = [shard for shard in map(folder.shard, jobs) if shard.exists()]
     episodes: tuple[EpisodeRecord, ...] = ()
@@ -155,7 +155,7 @@ def run_policy(
 def _jobs(
     instances: Sequence[Instance],
     init_states: Sequence[int],
-    seed: int,
+    seeds: Sequence[int],
     visual_probes: Sequence[VisualProbe],
     visual_noise: VisualNoise,
 ) -> list[Job]:
@@ -163,7 +163,7 @@ def _jobs(
     by_task = sorted(instances, key=lambda instance: (instance.suite, instance.base_task_index))
     return [
         Job(instance=instance, init_state=state, seed=seed, visual_probe=probe, visual_noise=visual_noise)
-        for instance, state, probe in itertools.product(by_task, init_states, visual_probes)
+        for instance, seed, state, probe in itertools.product(by_task, seeds, init_states, visual_probes)
     ]
 
 

@@ -35,19 +35,19 @@ class RunFolder:
     path: Path
     policy: PolicyInfo
 
-    def claim(self, jobs: Sequence[Job], seed: int, versions: Versions) -> None:
+    def claim(self, jobs: Sequence[Job], seeds: Sequence[int], versions: Versions) -> None:
         """Begin a run in the folder, or recognise it as the same run begun before.
 
         Args:
             jobs: All rollouts of the run.
-            seed: Seed handed to the policy.
+            seeds: Seeds handed to the policy.
             versions: Installed software.
 
         Raises:
             InvalidInputError: The folder holds a run with other settings, or cannot be written.
         """
         file = self.path / SETTINGS_FILE
-        text = json.dumps(_run_settings(self.policy, jobs, seed, versions), indent=1, sort_keys=True)
+        text = json.dumps(_run_settings(self.policy, jobs, seeds, versions), indent=1, sort_keys=True)
         try:
             if file.exists():
                 differing = [*_differences(json.loads(file.read_text(encoding="utf-8")), json.loads(text))]
@@ -75,14 +75,14 @@ class RunFolder:
         shutil.rmtree(self.path)
 
 
-def _run_settings(policy: PolicyInfo, jobs: Sequence[Job], seed: int, versions: Versions) -> dict[str, Any]:
+def _run_settings(policy: PolicyInfo, jobs: Sequence[Job], seeds: Sequence[int], versions: Versions) -> dict[str, Any]:
     """What a run consists of, as JSON."""
     return {
         "policy": {"name": policy.name, "revision": policy.revision, "settings": policy.settings},
         "rollouts": [_job_key(job) for job in jobs],
         "visual_noise": next((job.visual_noise for job in jobs if job.visual_probe is VisualProbe.V4), None),
         "tasks_versions": sorted({job.instance.tasks_version for job in jobs}),
-        "seed": seed,
+        "seeds": list(seeds),
         "schema_version": ROLLOUT_SCHEMA_VERSION,
         "versions": {name: getattr(versions, name) for name in versions.__slots__},
     }

@@ -36,16 +36,23 @@ def with_costs(scored: ScoredPairs, file: Path) -> ScoredPairs:
             f"{file}: not a file of costs ({first_line(error)}): write it with `conflictvla cost`"
         ) from error
     return dataclasses.replace(
-        scored, pairs=_replace_costs(scored.pairs, costs), probed=_replace_costs(scored.probed, costs)
+        scored,
+        pairs=_replace_pair_costs(scored.pairs, costs),
+        probed=_replace_pair_costs(scored.probed, costs),
+        references=_replace_costs(scored.references, costs, of="rollout_id", name="cost"),
     )
 
 
-def _replace_costs(pairs: pa.Table, costs: pa.Table) -> pa.Table:
-    for arm in Arm:
-        rows = pc.index_in(pairs[f"{arm}_rollout"], value_set=costs["rollout_id"].combine_chunks())
-        found = np.asarray(
-            costs["cost"].combine_chunks().take(rows.combine_chunks()).to_numpy(zero_copy_only=False), np.float64
-        )
-        name = f"{arm}_cost"
-        pairs = pairs.set_column(pairs.column_names.index(name), name, pa.array(found, pa.float64()))
+def _replace_pair_costs(pairs: pa.Table, costs: pa.Table) -> pa.Table:
+    for arm in (Arm.REFERENCE, Arm.CONFLICT):
+        pairs = _replace_costs(pairs, costs, of=f"{arm}_rollout", name=f"{arm}_cost")
     return pairs
+
+
+def _replace_costs(table: pa.Table, costs: pa.Table, *, of: str, name: str) -> pa.Table:
+    """The table with the costs of the rollouts that the column ``of`` names in the column ``name``."""
+    rows = pc.index_in(table[of], value_set=costs["rollout_id"].combine_chunks())
+    found = np.asarray(
+        costs["cost"].combine_chunks().take(rows.combine_chunks()).to_numpy(zero_copy_only=False), np.float64
+    )
+    return table.set_column(table.column_names.index(name), name, pa.array(found, pa.float64()))

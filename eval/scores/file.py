@@ -19,13 +19,13 @@ from ..recordings.defects import Defect
 from ..scoring.pair_table import PAIR_COLUMNS
 from ..scoring.pairs import RefusedPair
 from ..scoring.provenance import Provenance, Recorded
-from ..scoring.rollout_table import TRAJECTORY_COLUMNS
+from ..scoring.rollout_table import REFERENCE_COLUMNS, TRAJECTORY_COLUMNS
 from ..scoring.scored_pairs import ScoredPairs
 from ..scoring.supplementary import SUPPLEMENTARY_COLUMNS
 from ..statistics.intervals import CONFIDENCE, INTERVAL_METHOD, Interval
 from ..statistics.resampling import RESAMPLES, SEED
 
-SCORES_VERSION = "1.3"
+SCORES_VERSION = "1.4"
 """Layout of the scores file."""
 
 
@@ -54,6 +54,7 @@ def scores_json(scored: ScoredPairs, tables: Mapping[str, pa.Table]) -> str:
         "left_out": [asdict(defect) for defect in scored.left_out],
         "tables": {name: rows.pop(name) for name in GROUPINGS},
         "repeats": scored.repeats.to_pydict(),
+        "references": scored.references.to_pydict(),
         "pairs": scored.pairs.to_pydict(),
         "probed": scored.probed.to_pydict(),
     }
@@ -95,6 +96,7 @@ def _scored_pairs(content: dict[str, Any]) -> ScoredPairs:
         refusals=tuple(RefusedPair(**refusal) for refusal in content["refusals"]),
         provenance=Provenance(**provenance, recorded=recorded),
         repeats=_table(content["repeats"], measured),
+        references=_table(content["references"], REFERENCE_COLUMNS),
         trajectories=None if trajectories is None else _table(trajectories, TRAJECTORY_COLUMNS),
         left_out=tuple(Defect(**defect) for defect in content["left_out"]),
     )

@@ -15,7 +15,7 @@ from .pair_table import score_pairs
 from .pairs import RefusedPair, pair_rollouts
 from .provenance import RECORDED_FIELDS
 from .repeats import pair_repeats
-from .rollout_table import MOTION_FEATURES, trajectory_table
+from .rollout_table import MOTION_FEATURES, reference_table, trajectory_table
 from .supplementary import WRONG_OBJECT_FEATURES, with_supplementary
 
 
@@ -26,6 +26,7 @@ class PartScores:
     Attributes:
         pairs: One row a pair, with ``PAIR_COLUMNS`` and, where asked for, ``SUPPLEMENTARY_COLUMNS``.
         repeats: One row a pair of repeated reference rollouts, with the same columns.
+        references: One row a reference rollout, with ``REFERENCE_COLUMNS``.
         trajectories: One row a rollout, with ``TRAJECTORY_COLUMNS``; None where not asked for.
         refusals: Conflict rollouts that could not be scored.
         left_out: Defects for which episodes were left out.
@@ -36,6 +37,7 @@ class PartScores:
 
     pairs: pa.Table
     repeats: pa.Table
+    references: pa.Table
     trajectories: pa.Table | None
     refusals: tuple[RefusedPair, ...]
     left_out: tuple[Defect, ...]
@@ -84,6 +86,7 @@ def score_part(rollouts: RolloutSet, *, supplementary: bool) -> PartScores:
     return PartScores(
         pairs=pairs,
         repeats=repeats,
+        references=reference_table(rollouts),
         trajectories=trajectory_table(rollouts) if supplementary else None,
         refusals=pairing.refusals,
         left_out=rollouts.left_out,

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from ...builders.rollouts.episode_record import PROBES
 from ...toolkit.arrays import FloatArray
+from ...toolkit.records import Arm
 from ..measures.behaviour import BEHAVIOUR_METRICS, Jerk, duration_s, gripper_movement_m, jerk, path_length
 from ..recordings.rollout_set import RolloutSet
 from .pair_table import policy_labels
@@ -25,6 +26,30 @@ TRAJECTORY_COLUMNS: dict[str, pa.DataType] = {
     "success": pa.bool_(),
     **{metric.name: pa.float64() for metric in BEHAVIOUR_METRICS},
 }
+
+REFERENCE_COLUMNS: dict[str, pa.DataType] = {
+    **{name: pa.string() for name in ("rollout_id", "policy", "prompt", "suite", "base_task", *PROBES)},
+    "init_state": pa.int64(),
+    "seed": pa.int64(),
+    "success": pa.bool_(),
+    "cost": pa.float64(),
+}
+
+
+def reference_table(rollouts: RolloutSet) -> pa.Table:
+    """Success and cost of every reference rollout that the policy did not break off; ``cost`` is NaN where unrecorded.
+
+    Returns:
+        Rows with ``REFERENCE_COLUMNS``.
+    """
+    episodes = rollouts.episodes
+    columns = {"policy": pa.array(policy_labels(episodes), pa.string()), "cost": pc.fill_null(episodes["cost"], np.nan)}
+    arrays = [
+        (columns[name] if name in columns else episodes[name]).cast(kind) for name, kind in REFERENCE_COLUMNS.items()
+    ]
+    table = pa.table(arrays, schema=pa.schema(list(REFERENCE_COLUMNS.items())))
+    usable = pc.and_(pc.equal(episodes["arm"], Arm.REFERENCE.value), pc.not_equal(episodes["end"], "policy_error"))
+    return table.filter(usable)
 
 
 def trajectory_table(rollouts: RolloutSet) -> pa.Table:

@@ -32,6 +32,7 @@ class ScoredPairs:
         refusals: Conflict rollouts that could not be scored, and why.
         provenance: Where the scores come from.
         repeats: One row a pair of repeated reference rollouts, with the same columns; without repeats no row.
+        references: One row a reference rollout, with ``rollout_table.REFERENCE_COLUMNS``, in a pair or not.
         trajectories: One row a rollout, with ``rollout_table.TRAJECTORY_COLUMNS``; None where not asked for.
         left_out: Defects for which episodes were left out, where that was asked for.
     """
@@ -41,6 +42,7 @@ class ScoredPairs:
     refusals: tuple[RefusedPair, ...]
     provenance: Provenance
     repeats: pa.Table
+    references: pa.Table
     trajectories: pa.Table | None = None
     left_out: tuple[Defect, ...] = ()
 
@@ -90,6 +92,7 @@ def combine(parts: Iterable[PartScores]) -> ScoredPairs:
             sum(part.unused_references for part in parts),
         ),
         repeats=repeats.filter(_without_probe(repeats)),
+        references=pa.concat_tables([part.references for part in parts]).sort_by("rollout_id"),
         trajectories=pa.concat_tables(trajectories).sort_by("rollout_id") if trajectories else None,
         left_out=tuple(sorted((defect for part in parts for defect in part.left_out), key=str)),
     )

@@ -94,6 +94,21 @@ def cluster_intervals(
     return tuple(intervals)
 
 
+def exact_interval(successes: int, trials: int) -> Interval:
+    """95% interval of a share of independent trials (Clopper-Pearson); undefined without trials.
+
+    >>> found = exact_interval(5, 5)
+    >>> found.value, round(found.low, 3), found.high
+    (1.0, 0.478, 1.0)
+    """
+    if not trials:
+        return Interval(value=float("nan"), low=float("nan"), high=float("nan"))
+    tail = (1 - CONFIDENCE) / 2
+    low = float(stats.beta.ppf(tail, successes, trials - successes + 1)) if successes else 0.0
+    high = float(stats.beta.ppf(1 - tail, successes + 1, trials - successes)) if successes < trials else 1.0
+    return Interval(value=successes / trials, low=low, high=high)
+
+
 def ratio_difference(
     first: Ratio, second: Ratio, clusters: IntArray, rng: np.random.Generator, resamples: int = RESAMPLES
 ) -> tuple[Interval, float]:

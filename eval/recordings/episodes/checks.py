@@ -103,8 +103,8 @@ def _check_rows(check: _Check, table: pa.Table) -> pa.Table:
         unknown = pc.invert(pc.is_in(table[name], value_set=pa.array([*allowed, None], pa.string())))
         table = check.refuse(table, unknown, name, f"is none of {', '.join(allowed)}")
     for name in CONFLICT_ONLY:
-        conflict = pc.equal(table["arm"], Arm.CONFLICT.value)
-        wrong = pc.equal(pc.is_null(table[name]), conflict)
+        of_case = pc.not_equal(table["arm"], Arm.REFERENCE.value)
+        wrong = pc.equal(pc.is_null(table[name]), of_case)
         table = check.refuse(table, wrong, name, "contradicts the field 'arm'")
     major = ROLLOUT_SCHEMA_VERSION.partition(".")[0] + "."
     other = pc.invert(pc.starts_with(table["schema_version"], major))

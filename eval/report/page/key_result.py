@@ -25,6 +25,8 @@ class KeyResult:
 def key_result(scores: Scores) -> KeyResult:
     """The key result of scores; of several policies it names the lowest and the highest."""
     rows = scores.table("overall").to_pylist()
+    if not rows and not scores.provenance.conflicts:
+        return KeyResult(outcome=_plain_success(scores), process="There are no pairs: only references were rolled out.")
     if not rows:
         return KeyResult(outcome="No pair could be scored", process="")
     low, high = (end(rows, key=lambda row: row["RGSR"]) for end in (min, max))
@@ -38,6 +40,13 @@ def key_result(scores: Scores) -> KeyResult:
         reached = f"{percent(low['RGSR'])}% ({low['policy']}) to {percent(high['RGSR'])}% ({high['policy']})"
         outcome = f"With invalid premises the reference goal is still reached in {reached} of rollouts"
     return KeyResult(outcome=outcome, process=_describe_failures(scores))
+
+
+def _plain_success(scores: Scores) -> str:
+    """Success on the base tasks' own instructions, policy by policy."""
+    whole = [row for row in scores.table("success").to_pylist() if row["among"] == "all"]
+    each = (f"{percent(row['success'])}% by {row['policy']} ({row['prompt']})" for row in whole)
+    return "Valid instructions carried out: " + ", ".join(each)
 
 
 def _describe_failures(scores: Scores) -> str:

@@ -146,7 +146,19 @@ def _case() -> Instance:
 def test_run_pairs_each_level_with_its_own_reference(tmp_path: Path) -> None:
     case = str(_case().case_id)
     done = conflictvla(
-        "run", "--policy", "persist", "--language", "W0,W2", "--cases", case, "--init-states", "0", "--out", tmp_path
+        "run",
+        "--policy",
+        "persist",
+        "--language",
+        "W0,W2",
+        "--cases",
+        case,
+        "--prompts",
+        "P0",
+        "--init-states",
+        "0",
+        "--out",
+        tmp_path,
     )
     assert done.returncode == 0, done.stderr
 

@@ -47,7 +47,7 @@ def chosen() -> tuple[Instance, ...]:
 
 
 def _run(policy: str, chosen: tuple[Instance, ...], out: Path, executor: Executor, *, keep_going: bool = False) -> Run:
-    return run_policy(policy, chosen, out, init_states=[0, 1], seed=3, executor=executor, keep_going=keep_going)
+    return run_policy(policy, chosen, out, init_states=[0, 1], seeds=[3], executor=executor, keep_going=keep_going)
 
 
 def _content(folder: Path) -> dict[str, bytes]:
@@ -164,7 +164,7 @@ def test_a_run_killed_at_any_moment_goes_on_to_the_same_bytes(
     assert killed == 3
     seen: list[RunProgress] = []
     run_policy(
-        "misbehaving:Drift", chosen, tmp_path, init_states=[0, 1], seed=3, executor=InProcess(), progress=seen.append
+        "misbehaving:Drift", chosen, tmp_path, init_states=[0, 1], seeds=[3], executor=InProcess(), progress=seen.append
     )
     assert seen[0].done >= 6  # nothing that was finished is run again
     assert _content(tmp_path) == expected
@@ -231,7 +231,7 @@ def test_a_ray_cluster_leaves_the_same_bytes_even_when_a_node_is_killed_in_mid_r
         chosen,
         tmp_path,
         init_states=[0, 1],
-        seed=3,
+        seeds=[3],
         executor=choose_executor(1, cluster.address),  # type: ignore[attr-defined]
         progress=kill_a_node,
     )

@@ -192,8 +192,8 @@ def test_an_unfinished_run_with_other_settings_is_not_continued(
     chosen = _p0(short)
     with pytest.raises(PolicyError):
         run_policy(Wave(lambda seen: "stop"), chosen, tmp_path, init_states=[0], executor=InProcess(scenes))
-    with pytest.raises(InvalidInputError, match=r"an unfinished run with other rollouts, seed \(0 there, 3 here\);"):
-        run_policy(Wave(), chosen, tmp_path, init_states=[0, 1], seed=3, executor=InProcess(scenes))
+    with pytest.raises(InvalidInputError, match=r"an unfinished run with other rollouts, seeds;"):
+        run_policy(Wave(), chosen, tmp_path, init_states=[0, 1], seeds=[3], executor=InProcess(scenes))
 
     settings = tmp_path / ".wave" / "run.json"
     assert '"rounding_kernel"' in settings.read_text()

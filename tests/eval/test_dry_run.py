@@ -1,0 +1,74 @@
+"""A dry run counts the rollouts, measures the policy's rate on this machine, and leaves nothing."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conflictvla.eval.dry_run import dry_run
+from conflictvla.eval.policies.interface import Episode, Observation, PolicyInfo
+from conflictvla.eval.run_selection import RunSelection
+from conflictvla.toolkit.arrays import FloatArray
+from conflictvla.toolkit.records import Prompt
+
+from .in_process import conflictvla
+
+SUITE = "libero_goal/*"
+ACTION_S = 0.02
+
+
+class SlowPolicy:
+    """Stands still, and takes its time for each action."""
+
+    info = PolicyInfo(name="slow", revision="1")
+
+    def reset(self, episode: Episode) -> None:
+        pass
+
+    def act(self, observation: Observation) -> FloatArray:
+        time.sleep(ACTION_S)
+        return np.zeros((1, 7))
+
+
+def test_the_hours_are_those_of_the_policy_that_is_measured() -> None:
+    instances = RunSelection(cases=SUITE, prompts=(Prompt.P0,)).instances()
+    found = dry_run(SlowPolicy(), instances, repeats=10)
+    assert found.rollouts == 10 * len(instances) == sum(count.rollouts for count in found.counts)
+    assert found.hours is not None
+    least = 10 * sum(instance.horizon for instance in instances) * ACTION_S / 3600
+    assert least < found.hours < 3 * least
+    assert (found.policy, found.measured_on, found.not_measured) == ("slow", ("libero_goal",), None)
+    assert 0.1 < found.gigabytes < 10
+
+
+def test_a_dry_run_runs_nothing_that_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = conflictvla("run", "--policy", "refuse", "--cases", SUITE, "--dry-run", "--json", "--out", "out")
+    assert done.returncode == 0, done.stderr
+    (found,) = map(json.loads, done.stdout.splitlines())
+    assert [(count["arm"], count["prompt"]) for count in found["counts"]] == [
+        ("reference", "P0"),
+        ("conflict", "P0"),
+        ("reference", "P1"),
+        ("conflict", "P1"),
+    ]
+    assert found["rollouts"] == sum(count["rollouts"] for count in found["counts"])
+    assert found["hours"] > 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_where_the_policy_cannot_be_measured_the_reason_is_given_and_the_rest_is_known(tmp_path: Path) -> None:
+    spec = "openpi://localhost:1?wait_s=1"
+    done = conflictvla("run", "--policy", spec, "--cases", SUITE, "--dry-run", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert "hours unknown, since the policy could not be measured here: ws://localhost:1" in done.stdout
+    assert "GB on disk" in done.stdout
+
+
+def test_a_policy_that_does_not_exist_is_wrong_usage_all_the_same(tmp_path: Path) -> None:
+    done = conflictvla("run", "--policy", "persit", "--dry-run", "--out", tmp_path / "out")
+    assert (done.returncode, "did you mean 'persist'?" in done.stderr) == (2, True)
