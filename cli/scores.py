@@ -53,9 +53,9 @@ def score(
     scores = score_rollouts(
         rollouts, supplementary=supplementary, partial=strict or partial, ray_address=ray, costs=costs
     )
-    incomplete = bool(scores.left_out or scores.refusals)
+    incomplete = bool(scores.left_out or scores.refusals or scores.refused_controls)
     if strict and incomplete:
-        for complaint in (*scores.left_out, *scores.refusals):
+        for complaint in (*scores.left_out, *scores.refusals, *scores.refused_controls):
             print_line(str(complaint), to=ERR)
         raise typer.Exit(WRONG_USAGE)
     if out is not None:
@@ -78,6 +78,8 @@ def score(
 def _print_what_is_missing(scores: Scores) -> None:
     for field, count in scores.refusals_by_field().items():
         print_line(f"refused {count} conflict rollouts: {field}", to=ERR)
+    for field, count in scores.refused_controls_by_field().items():
+        print_line(f"refused {count} control rollouts: {field}", to=ERR)
     for field, count in scores.left_out_by_field().items():
         print_line(f"left out for {count} defects: {field}", to=ERR)
 

@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from ..toolkit.atomic_files import write_atomic
 from ..toolkit.errors import InvalidInputError
-from ..toolkit.records import SUITES, Family, Level, Prompt
+from ..toolkit.records import SUITES, Arm, Family, Level, Prompt
 from .console import (
     ERR,
     FOUND_SOMETHING_WRONG,
@@ -80,19 +80,20 @@ def tasks_show(
     picture: Annotated[Path | None, typer.Option(help="Write a picture of the scene at the start, as PNG.")] = None,
     tasks: TasksOption = None,
 ) -> None:
-    """Show one case: its instruction, in other words too, what it presupposes, and the evidence against it."""
+    """Show one case: its instruction, repaired and in other words too, what it presupposes, and evidence against it."""
     from ..builders.tasks_dataset.reading import load_all_instances
     from ..eval.selection import find_case
 
     everything = load_all_instances(tasks)
     case = find_case(everything, case_id)
-    probes = [i for i in everything if (i.case_id, i.prompt) == (case.case_id, case.prompt)][1:]
-    _print_case(case, probes)
+    others = [i for i in everything if (i.case_id, i.prompt) == (case.case_id, case.prompt) and i != case]
+    _print_case(case, others)
     if picture is not None:
         _write_scene_picture(case, picture)
 
 
-def _print_case(case: Instance, probes: Sequence[Instance]) -> None:
+def _print_case(case: Instance, others: Sequence[Instance]) -> None:
+    """The case, and what else there is of it: its control, and its wordings under language probes."""
     print_markup(f"[bold]{escape(case.instruction)}[/]")
     for name, value in (
         ("case", case.case_id),
@@ -101,7 +102,7 @@ def _print_case(case: Instance, probes: Sequence[Instance]) -> None:
         ("family, level", f"{case.family}, {case.level}"),
         ("operator", case.operator),
         ("targets", ", ".join(case.targets)),
-        *((probe.language_probe, probe.instruction) for probe in probes),
+        *((i.arm if i.arm is Arm.CONTROL else i.language_probe, i.instruction) for i in others),
     ):
         print_line(f"{name:>14}  {value}")
     for factor in case.factors:

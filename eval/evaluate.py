@@ -29,9 +29,9 @@ def evaluate(
 
     Args:
         policy: A policy, or its name (see ``load_policy``).
-        instances: Conflict instances; by default all released ones under P0 and P1, with five initial states the full
-            evaluation of 14,530 rollouts. ``RunSelection(lite=True).instances()`` are those of the lite selection.
-            References are added.
+        instances: Conflict instances and controls; by default all released conflicts under P0 and P1, with five initial
+            states the full evaluation of 14,530 rollouts. ``RunSelection(lite=True).instances()`` are those of the
+            lite selection. References are added.
         out: Folder that receives the dataset of rollouts, named after the policy.
         init_states: LIBERO's numbers of the initial states.
         seeds: Seeds handed to the policy.

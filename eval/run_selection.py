@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..builders.tasks_dataset.reading import load_controls, load_instances, load_lite_cases
+from ..builders.tasks_dataset.reading import check_has_controls, load_instances, load_lite_cases
 from ..toolkit.errors import InvalidInputError
 from ..toolkit.records import Arm, Instance, LanguageProbe, Prompt
 from .rollouts.run import with_references
@@ -60,7 +60,7 @@ class RunSelection:
             return self._references(everything, conflicts)
         if not conflicts:
             raise InvalidInputError("nothing to run: no case of the lite selection is among --cases and --prompts")
-        return with_references((*conflicts, *self._controls_of(conflicts)), everything)
+        return with_references((*conflicts, *self._controls_of(conflicts, everything)), everything)
 
     def _references(self, everything: Iterable[Instance], conflicts: Iterable[Instance]) -> tuple[Instance, ...]:
         """The references of these cases; with no choice of cases those of every base task."""
@@ -72,8 +72,10 @@ class RunSelection:
             if instance.prompt in self.prompts and (wanted is None or instance.instance_id in wanted)
         )
 
-    def _controls_of(self, conflicts: Iterable[Instance]) -> tuple[Instance, ...]:
+    def _controls_of(self, conflicts: Iterable[Instance], everything: Iterable[Instance]) -> tuple[Instance, ...]:
         if not self.controls:
             return ()
+        check_has_controls(self.tasks)
         chosen = {(conflict.case_id, conflict.prompt) for conflict in conflicts}
-        return tuple(control for control in load_controls(self.tasks) if (control.case_id, control.prompt) in chosen)
+        controls = (instance for instance in everything if instance.arm is Arm.CONTROL)
+        return tuple(control for control in controls if (control.case_id, control.prompt) in chosen)

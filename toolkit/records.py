@@ -1,8 +1,9 @@
 """Typed records that the floors pass to each other.
 
 Vocabulary (see the glossary in the README): a *base task* is a LIBERO task; a *case* is one conflicting instruction for
-it; an *instance* is a case, or a base task's own instruction, under one prompt condition; a *rollout* is one episode of
-a policy on an instance; a *pair* is a conflict rollout with its reference rollout.
+it, its *control* the same instruction with the conflict repaired; an *instance* is a case, a control or a base task's
+own instruction under one prompt condition; a *rollout* is one episode of a policy on an instance; a *pair* is a
+conflict or control rollout with its reference rollout.
 """
 
 from __future__ import annotations
@@ -79,11 +80,16 @@ class VisualNoise(StrEnum):
 
 
 class Arm(StrEnum):
-    """Which side of a pair a rollout is: the base task's own instruction, a conflict case's, or the case's repaired."""
+    """Whose instruction a rollout has: the base task's own, a case's, or that of a case's control."""
 
     REFERENCE = "reference"
     CONFLICT = "conflict"
     CONTROL = "control"
+
+    @property
+    def premises_hold(self) -> bool:
+        """Whether what the instruction takes for granted is so in the scene."""
+        return self is not Arm.CONFLICT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,20 +146,20 @@ class Instance:
 
     Attributes:
         instance_id: Unique, such as ``libero_goal/put_the_bowl_on_the_plate/grounding/L1/03-1f2e3d4c/P0``.
-        case_id: The case, without the prompt condition; None for a reference.
+        case_id: The case, or of a control the case that it repairs, without the prompt condition; None for a reference.
         pair_id: ``instance_id`` of the reference instance that it is compared with; a reference's own id.
-        arm: Reference or conflict.
+        arm: Reference, conflict or control.
         suite: LIBERO suite.
         base_task: The base task's name.
         base_task_index: Its number within the suite.
         base_instruction: The base task's own instruction.
         instruction: The instruction of this instance, without the prompt condition's words.
         prompt: Prompt condition.
-        family: Conflict family; None for a reference.
-        level: Structural level; None for a reference.
+        family: Conflict family, of a control that of its case; None for a reference.
+        level: Structural level, of a control that of its case; None for a reference.
         operator: Name of the operator that made the case; None for a reference.
         plan: The instruction's plan as JSON (see ``toolkit.language.plan``).
-        factors: The violated premises with evidence; empty for a reference.
+        factors: The violated premises with evidence; none for a reference or a control.
         targets: What the reference goal requires the robot to manipulate, by the simulator's names.
         horizon: Most executed actions of a rollout; grows with the steps of the instruction's plan.
         tasks_version: Version of the task release that it comes from.

@@ -69,6 +69,23 @@ class Case:
     candidate: Candidate
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Control:
+    """The repaired twin of a case: its instruction with the premise mended, in the same form and length.
+
+    Attributes:
+        case_id: The case.
+        plan: The repaired plan as JSON; the checker finds nothing wrong with it.
+        instruction: The plan in English.
+        repairs_to_base: Whether the smallest repair is the base instruction, which this one then paraphrases.
+    """
+
+    case_id: str
+    plan: str
+    instruction: str
+    repairs_to_base: bool = False
+
+
 def content_hash(plan: str, instruction: str) -> str:
     """What a case's id ends with: another plan or other words are another case."""
     return hashlib.sha256(f"{plan}\n{instruction}".encode()).hexdigest()[:8]

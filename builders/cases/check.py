@@ -1,4 +1,4 @@
-"""A task release judged again: every reference valid and every case a conflict, in the simulator as it is now."""
+"""A task release judged again: references and controls valid, every case a conflict, in the simulator as it is now."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def check_release(
     """Measure each base task's scene anew and judge its instructions.
 
     Args:
-        instances: References and conflict instances.
+        instances: References, conflict instances and controls.
         init_states: How many initial states to look at, from 0.
         progress: Called with each base task's id when it is done.
     """
@@ -66,10 +66,11 @@ def judge(instance: Instance, facts: SceneFacts) -> str | None:
         reason = _judge_words(instance, plan, facts)
         if reason:
             return reason
-    if instance.arm is Arm.REFERENCE:
-        if plan != parse_base_instruction(own_words):
+    if instance.arm.premises_hold:
+        if not _says_plan(own_words, plan, instance.arm):
             return "the plan is not what the instruction says"
-        return f"the reference is not valid: {violations[0].premise}, {violations[0].observed}" if violations else None
+        wrong = violations[0] if violations else None
+        return f"the {instance.arm} is not valid: {wrong.premise}, {wrong.observed}" if wrong else None
     assert instance.family is not None
     if not str(instance.case_id).endswith(f"-{content_hash(instance.plan, own_words)}"):
         return "plan and instruction are not those that the case's id was made of"
@@ -83,6 +84,16 @@ def judge(instance: Instance, facts: SceneFacts) -> str | None:
     if recorded != found:
         return f"other premises are violated: {', '.join(sorted(recorded ^ found))}"
     return None
+
+
+def _says_plan(words: str, plan: Plan, arm: Arm) -> bool:
+    """Whether a valid instruction means its plan: read as LIBERO's for a reference, as our own for a control."""
+    if arm is Arm.REFERENCE:
+        return parse_base_instruction(words) == plan
+    try:
+        return parse_rendered_instruction(words) == plan
+    except InvalidInputError:
+        return False
 
 
 def _judge_words(instance: Instance, plan: Plan, facts: SceneFacts) -> str | None:

@@ -88,6 +88,24 @@ def plan_horizon(base_horizon: int, plan: Plan, base_plan: Plan) -> int:
     return max(base_horizon, rounded_up)
 
 
+def control_instance(conflict: Instance, *, plan: str, instruction: str) -> Instance:
+    """The control of a case under the same prompt condition: its instruction with the conflict repaired.
+
+    Args:
+        conflict: The case under a prompt condition.
+        plan: The repaired instruction's plan as JSON; a valid one.
+        instruction: The plan in English.
+    """
+    return replace(
+        conflict,
+        instance_id=f"{conflict.case_id}/control/{conflict.prompt}",
+        arm=Arm.CONTROL,
+        instruction=instruction,
+        plan=plan,
+        factors=(),
+    )
+
+
 def instances_by_task(instances: Iterable[Instance]) -> dict[tuple[str, str], list[Instance]]:
     """The instances of each base task, by suite and name, in the order in which they come."""
     found: dict[tuple[str, str], list[Instance]] = {}

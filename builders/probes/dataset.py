@@ -17,8 +17,8 @@ from ...toolkit.records import Arm, LanguageProbe, Prompt
 from ..record_fields import field_values
 from ..release_folder import new_release
 from ..review.ledger import UNREVIEWED
-from ..tasks_dataset.columns import CONFIGS, PROBES, SPLIT, ProbeRow, SubstitutionRow
-from ..tasks_dataset.reading import load_lite_cases, packaged_tasks
+from ..tasks_dataset.columns import CONFIGS, CONTROLS, PROBES, SPLIT, ProbeRow, SubstitutionRow
+from ..tasks_dataset.reading import has_controls, load_lite_cases, packaged_tasks
 from ..tasks_dataset.writing import instance_row, write_config
 from .instances import LEVELS, PROBES_VERSION, ProbeInstance
 
@@ -48,7 +48,7 @@ def write_probes(probes: Sequence[ProbeInstance], release: Path | None, out: Pat
     source = release or packaged_tasks()
     card = card_with_probes(_read_card(source / "README.md"), probes)
     with new_release(out) as aside:
-        for config in CONFIGS:
+        for config in (*CONFIGS, *([CONTROLS] if has_controls(source) else [])):
             shutil.copytree(source / config, aside / config)
         lite = load_lite_cases(source)
         write_config(PROBES, [_probe_row(probe, lite) for probe in probes], aside)

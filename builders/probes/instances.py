@@ -49,7 +49,7 @@ def probe_instances(
     substitutions. The prompt condition changes none of them.
 
     Args:
-        instances: References and conflict instances in their own words.
+        instances: References and conflict instances in their own words; controls among them are passed by.
         facts_of: Facts of a base task's scene, by suite and name.
         levels: Levels that are wanted.
         progress: Called with each base task's id when it is done.
@@ -59,7 +59,7 @@ def probe_instances(
     """
     wanted = sorted(set(levels) - {LanguageProbe.W0})
     found: list[ProbeInstance] = []
-    for (suite, name), group in instances_by_task(instances).items():
+    for (suite, name), group in instances_by_task(i for i in instances if i.arm is not Arm.CONTROL).items():
         chosen = _substitutions_of(group, facts_of(suite, name))
         for instance in group:
             substituted = chosen[_instruction_key(instance)]

@@ -23,7 +23,7 @@ class EpisodeRecord:
 
     Attributes:
         rollout_id: See ``schema.rollout_name``.
-        case_id: None for references, as ``family`` and ``level`` are.
+        case_id: Of a control the case that it repairs; None for references, as ``family`` and ``level`` are.
         prompt_text: The exact string that the policy received.
         visual_settings: What was drawn for the visual probe, as JSON.
         success_step: Executed actions until the reference goal was reached; None where it was not.

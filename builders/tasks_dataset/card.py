@@ -11,10 +11,30 @@ from ...toolkit.records import Family, Level, Prompt
 from ..cases.case import Case
 from ..cases.instances import TASKS_VERSION
 from ..review.ledger import read_ledger, review_summary
+from .columns import CONTROLS, SPLIT
+
+CONFIG_BLOCK = f"""- config_name: {CONTROLS}
+  data_files:
+  - split: {SPLIT}
+    path: {CONTROLS}/{SPLIT}.parquet
+"""
+
+SECTION = """## Controls
+
+The config `controls` has {count} of the cases with their conflict repaired (under P0 and P1): an instruction of the
+same form and nearly the same words whose premises hold, and the words that differ. What a policy does less under the
+conflict than under its control is due to the premise, and not to the wording.
+
+"""
 
 
-def task_card(cases: Sequence[Case]) -> str:
-    """The release's README: the configs for the Hub, a snippet, the count tables and the limits."""
+def task_card(cases: Sequence[Case], controls: int = 0) -> str:
+    """The release's README: the configs for the Hub, a snippet, the count tables and the limits.
+
+    Args:
+        cases: Its cases.
+        controls: How many of them have a control.
+    """
     template = resources.files("conflictvla.dataset_cards").joinpath("tasks_card.md").read_text(encoding="utf-8")
     base_tasks = len({case.task.task_id for case in cases})
     return template.format(
@@ -23,6 +43,8 @@ def task_card(cases: Sequence[Case]) -> str:
         instances=len(Prompt) * len(cases),
         references=len(Prompt) * base_tasks,
         base_tasks=base_tasks,
+        controls_config=CONFIG_BLOCK if controls else "",
+        controls=SECTION.format(count=controls) if controls else "",
         counts=_count_table(cases),
         by_suite=_suite_table(cases),
         review=review_summary(cases, read_ledger()),

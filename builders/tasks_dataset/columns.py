@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from datasets import Features
 
 CONFIGS = ("instances", "cases", "references")
+CONTROLS = "controls"
+"""A further config that a release may have: each case with its conflict repaired."""
+
 PROBES = "probes"
 """A further config that a release may have: its instances under language probes."""
 
@@ -87,11 +90,41 @@ class ProbeRow(InstanceRow):
     lexicon_version: str
 
 
-ROWS: dict[str, type[InstanceRow]] = {**dict.fromkeys((*CONFIGS, CONTROLS), InstanceRow), PROBES: ProbeRow}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordsRow:
+    """Words of a case, and those in their place in its control; one of both may be empty."""
+
+    case: str
+    control: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlRow(InstanceRow):
+    """A case with its conflict repaired; ``case_id``, ``family``, ``level`` and ``operator`` are those of the case.
+
+    Attributes:
+        differing_words: Where the two instructions differ, in order.
+        case_word_count: Words of the case's instruction.
+        control_word_count: Words of this one.
+        repairs_to_base: Whether the smallest repair is the base task's instruction, which this one then paraphrases.
+    """
+
+    differing_words: tuple[WordsRow, ...]
+    case_word_count: int
+    control_word_count: int
+    repairs_to_base: bool
+
+
+ROWS: dict[str, type[InstanceRow]] = {
+    **dict.fromkeys(CONFIGS, InstanceRow),
+    CONTROLS: ControlRow,
+    PROBES: ProbeRow,
+}
 """The record that a row of each config holds."""
 
 FOLLOWING = frozenset({"arm"})
-"""Fields without a column in any config: a row without ``case_id`` is a reference."""
+"""Fields without a column in any config: a row without ``case_id`` is a reference, one of a case without ``factors`` a
+control."""
 
 WITHOUT_COLUMN: dict[str, frozenset[str]] = {
     **dict.fromkeys((*CONFIGS, CONTROLS), FOLLOWING | {"language_probe"}),
@@ -120,7 +153,7 @@ def features_of(config: str, suites: Sequence[str] = SUITES, row: type[InstanceR
     """Features of a config for the package ``datasets``.
 
     Args:
-        config: One of ``CONFIGS``, or ``PROBES``.
+        config: One of ``CONFIGS``, ``CONTROLS`` or ``PROBES``.
         suites: Names that the column ``suite`` may hold.
         row: Takes the place of the config's own record.
     """
@@ -144,7 +177,7 @@ def _feature(hint: Any, *, labels: bool = True) -> Any:
         return {name: _feature(part, labels=False) for name, part in field_hints(kind).items()}
     if labels and issubclass(kind, StrEnum):
         return ClassLabel(names=list(kind))
-    return Value("string" if issubclass(kind, str) else {int: "int32", float: "float64", bool: "bool"}[kind])
+    return Value("string" if issubclass(kind, str) else {bool: "bool", int: "int32", float: "float64"}[kind])
 
 
 def plain_row(config: str, row: InstanceRow) -> dict[str, Any]:
@@ -154,7 +187,8 @@ def plain_row(config: str, row: InstanceRow) -> dict[str, Any]:
 
 def read_instance(row: Mapping[str, Any]) -> Instance:
     """The instance of a row by column, with names for class labels; ``language_probe`` may be missing."""
-    arm = Arm.REFERENCE if row["case_id"] is None else Arm.CONFLICT
+    of_case = Arm.CONFLICT if row["factors"] else Arm.CONTROL
+    arm = Arm.REFERENCE if row["case_id"] is None else of_case
     return _read_row({"language_probe": LanguageProbe.W0, **row, "arm": arm})
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +18,14 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 
+ARMS: dict[str, tuple[Arm, ...]] = {
+    "references": (Arm.REFERENCE,),
+    "instances": (Arm.CONFLICT,),
+    CONTROLS: (Arm.CONTROL,),
+}
+"""Arms of what the configs hold; of any other config, of all arms."""
+
+
 def packaged_tasks() -> Path:
     """Folder of the task release that the package carries."""
     return Path(str(resources.files("conflictvla.dataset_cards"))) / "tasks"
@@ -28,8 +35,9 @@ def load_tasks(config: str = "instances", path: Path | str | None = None) -> Dat
     """The tasks as a ``datasets.Dataset``, without network access.
 
     Args:
-        config: ``instances`` (every case under P0 and P1), ``cases``, ``references`` (the base instructions), or
-            ``probes`` (cases and base instructions in other words, W1 to W4).
+        config: ``instances`` (every case under P0 and P1), ``cases``, ``references`` (the base instructions), or, where
+            the release has it, ``controls`` (every case with its conflict repaired) or ``probes`` (cases and base
+            instructions in other words, W1 to W4).
         path: Folder of another release; the packaged one by default.
 
     Raises:
@@ -39,8 +47,9 @@ def load_tasks(config: str = "instances", path: Path | str | None = None) -> Dat
     from datasets import Dataset
     from datasets.table import InMemoryTable
 
-    if config not in (*CONFIGS, PROBES):
-        raise NotFoundError(f"no config '{config}' of the tasks: {choices(config, [*CONFIGS, PROBES])}")
+    known = (*CONFIGS, CONTROLS, PROBES)
+    if config not in known:
+        raise NotFoundError(f"no config '{config}' of the tasks: {choices(config, [*known])}")
     file = _existing_file(config, path)
     table = _read_table(file, columns_of(config))
     with _damage_in_one_line(file):
@@ -50,12 +59,12 @@ def load_tasks(config: str = "instances", path: Path | str | None = None) -> Dat
 def load_instances(
     path: Path | str | None = None, language: Sequence[LanguageProbe] = (LanguageProbe.W0,)
 ) -> tuple[Instance, ...]:
-    """All references and conflict instances as typed records, references first, without a probe before those under one.
+    """All references, conflict instances and controls as typed records, in that order, those under a probe last.
 
     It does without the package ``datasets``, whose import takes longer than everything else a command does here.
 
     Args:
-        path: Folder of another release; the packaged one by default.
+        path: Folder of another release, with or without controls; the packaged one by default.
         language: Language probes; W0 is the release's own words.
 
     Raises:
@@ -63,19 +72,11 @@ def load_instances(
     """
     found: list[Instance] = []
     if LanguageProbe.W0 in language:
-        found += [instance for config in ("references", "instances") for instance in _read_instances(config, path)]
+        configs = ("references", "instances", *([CONTROLS] if has_controls(path) else []))
+        found += [instance for config in configs for instance in _read_instances(config, path)]
     if set(language) - {LanguageProbe.W0}:
         found += [instance for instance in _read_instances(PROBES, path) if instance.language_probe in language]
     return tuple(found)
-
-
-def load_controls(path: Path | str | None = None) -> tuple[Instance, ...]:
-    """The control instances of a release that has them: each case's instruction with its conflict repaired.
-
-    Raises:
-        DatasetError: The folder is not a task release, has no controls, or its file is damaged.
-    """
-    return tuple(replace(instance, arm=Arm.CONTROL) for instance in _read_instances(CONTROLS, path))
 
 
 def load_lite_cases(path: Path | str | None = None) -> frozenset[str]:
@@ -89,7 +90,7 @@ def load_lite_cases(path: Path | str | None = None) -> frozenset[str]:
 
 
 def load_all_instances(path: Path | str | None = None) -> tuple[Instance, ...]:
-    """All references and conflict instances, without and, where the release has them, under language probes.
+    """All references, conflict instances and controls, without and, where the release has them, under language probes.
 
     Raises:
         DatasetError: The folder is not a task release, or a file is damaged.
@@ -97,18 +98,39 @@ def load_all_instances(path: Path | str | None = None) -> tuple[Instance, ...]:
     return load_instances(path, tuple(LanguageProbe) if has_probes(path) else (LanguageProbe.W0,))
 
 
+def has_controls(path: Path | str | None = None) -> bool:
+    """Whether a release has its cases with their conflict repaired too."""
+    return _file_of(CONTROLS, path).is_file()
+
+
+def check_has_controls(path: Path | str | None = None) -> None:
+    """Make sure that a release has its cases with their conflict repaired too.
+
+    Raises:
+        DatasetError: It has not.
+    """
+    _existing_file(CONTROLS, path)
+
+
 def has_probes(path: Path | str | None = None) -> bool:
     """Whether a release has its instances under language probes too."""
     return _file_of(PROBES, path).is_file()
 
 
-def _read_instances(config: str, path: Path | str | None) -> Iterator[Instance]:
+def _read_instances(config: str, path: Path | str | None) -> list[Instance]:
     file = _existing_file(config, path)
     columns = [*INSTANCE_COLUMNS, "language_probe"] if config == PROBES else [*INSTANCE_COLUMNS]
     table = _read_table(file, columns)
     with _damage_in_one_line(file):
-        for row in _with_names(table.select(columns)).to_pylist():
-            yield read_instance(row)
+        found = [read_instance(row) for row in _with_names(table.select(columns)).to_pylist()]
+    expected = ARMS.get(config, tuple(Arm))
+    for instance in found:
+        if instance.arm not in expected:
+            raise DatasetError(
+                f"{file}: '{instance.instance_id}' is a {instance.arm} by its columns case_id and factors, among "
+                f"{config}; write it anew"
+            )
+    return found
 
 
 def _with_names(table: pa.Table) -> pa.Table:
@@ -130,8 +152,7 @@ def _file_of(config: str, path: Path | str | None) -> Path:
 def _existing_file(config: str, path: Path | str | None) -> Path:
     file = _file_of(config, path)
     if not file.is_file():
-        optional = {PROBES, CONTROLS}
-        what = f"a task release without {config}" if config in optional else "not a task release"
+        what = f"a task release without {config}" if config in (CONTROLS, PROBES) else "not a task release"
         how = "; conflictvla tasks build --probes  writes one with them" if config == PROBES else ""
         raise DatasetError(f"{file.parents[1]}: {what}, {config}/{SPLIT}.parquet is missing{how}")
     return file

@@ -4,39 +4,50 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 from pathlib import Path
 
+from ...toolkit.errors import NotFoundError
 from ...toolkit.libero.base_tasks import base_task
 from ...toolkit.records import PROTOCOL_VERSION, SUITES, Instance, Prompt
-from ..cases.case import Case
-from ..cases.instances import conflict_instance, reference_instance
+from ..cases.case import Case, Control
+from ..cases.instances import conflict_instance, control_instance, reference_instance
 from ..cases.lite import lite_cases
 from ..record_fields import field_values
 from ..release_folder import new_release
 from ..review.ledger import UNREVIEWED, case_contents, read_ledger, review_status, standing_verdicts
 from .card import task_card
-from .columns import SPLIT, InstanceRow, features_of, plain_row
+from .columns import CONTROLS, SPLIT, ControlRow, InstanceRow, WordsRow, features_of, plain_row
 
 
-def write_tasks(cases: Sequence[Case], out: Path) -> None:
+def write_tasks(cases: Sequence[Case], out: Path, controls: Sequence[Control] = ()) -> None:
     """Write a task release to a new folder, atomically.
+
+    Args:
+        cases: Its cases.
+        out: The new folder.
+        controls: Of some or all of the cases; without any the release has no such config.
 
     Raises:
         InvalidInputError: The folder exists and is not empty, or cannot be written.
+        NotFoundError: A control is of no case of the release.
     """
+    repaired = _control_rows(cases, controls)
     with new_release(out) as aside:
         conflicts = _conflict_rows(cases)
         write_config("instances", conflicts, aside)
         write_config("cases", conflicts[:: len(Prompt)], aside)
         write_config("references", _reference_rows(cases), aside)
-        (aside / "README.md").write_text(task_card(cases), encoding="utf-8")
+        if repaired:
+            write_config(CONTROLS, repaired, aside)
+        (aside / "README.md").write_text(task_card(cases, len(controls)), encoding="utf-8")
 
 
 def write_config(config: str, rows: Sequence[InstanceRow], folder: Path) -> None:
     """Write one config of a release, ``config/test.parquet``, with its features in the file's metadata.
 
     Args:
-        config: One of ``CONFIGS``, or ``PROBES``.
+        config: One of ``CONFIGS``, ``CONTROLS`` or ``PROBES``.
         rows: Its rows, of one record, which gives the columns; a suite that is not LIBERO's joins the column's names.
         folder: Folder of the release, without this config.
     """
@@ -81,6 +92,42 @@ def _conflict_rows(cases: Sequence[Case]) -> list[InstanceRow]:
         for case in cases
         for prompt in Prompt
     ]
+
+
+def _control_rows(cases: Sequence[Case], controls: Sequence[Control]) -> list[ControlRow]:
+    """Every control under every prompt condition; nobody has read it."""
+    by_id = {case.case_id: case for case in cases}
+    for control in controls:
+        if control.case_id not in by_id:
+            raise NotFoundError(f"a control is of the case '{control.case_id}', which the release does not have")
+    return [
+        control_row(conflict_instance(by_id[control.case_id], prompt), control)
+        for control in controls
+        for prompt in Prompt
+    ]
+
+
+def control_row(conflict: Instance, control: Control) -> ControlRow:
+    """The row of a control under the prompt condition of its case's instance."""
+    instance = control_instance(conflict, plan=control.plan, instruction=control.instruction)
+    before, after = conflict.instruction.split(), control.instruction.split()
+    return ControlRow(
+        **field_values(instance_row(instance, UNREVIEWED)),
+        differing_words=_differing_words(before, after),
+        case_word_count=len(before),
+        control_word_count=len(after),
+        repairs_to_base=control.repairs_to_base,
+    )
+
+
+def _differing_words(case: Sequence[str], control: Sequence[str]) -> tuple[WordsRow, ...]:
+    """The longest runs of words that two instructions do not share, in order."""
+    blocks = SequenceMatcher(None, case, control, autojunk=False).get_opcodes()
+    return tuple(
+        WordsRow(case=" ".join(case[a:b]), control=" ".join(control[c:d]))
+        for kind, a, b, c, d in blocks
+        if kind != "equal"
+    )
 
 
 def _reference_rows(cases: Sequence[Case]) -> list[InstanceRow]:

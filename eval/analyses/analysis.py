@@ -20,6 +20,7 @@ NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 RESERVED_NAMES = frozenset(
     {
+        "controls",
         "left_out",
         "left_out_by_field",
         "pairs",
@@ -30,6 +31,7 @@ RESERVED_NAMES = frozenset(
         "references",
         "refusals",
         "refusals_by_field",
+        "refused_controls",
         "repeats",
         "scores_version",
         "statistics",
@@ -113,6 +115,7 @@ class Analysis:
         uses: Names of analyses whose tables ``compute`` needs.
         supplementary: Whether it needs the supplementary and behaviour metrics.
         probes: Whether it is about language and visual probes, and so listed only where pairs are under one.
+        controls: Whether it is about controls, and so made only where pairs have one.
         on_page: Whether the report shows it; not where it has a row for every base task.
         marks: Which values of its rows are set apart, such as the best of each column.
         means: Rows of means that stand below its rows where it is shown; the data do not have them.
@@ -130,6 +133,7 @@ class Analysis:
     uses: tuple[str, ...] = ()
     supplementary: bool = False
     probes: bool = False
+    controls: bool = False
     on_page: bool = True
     marks: Callable[[Sequence[Row]], Marks] = no_marks
     means: Callable[[Sequence[Row]], Sequence[Row]] = no_means

@@ -30,13 +30,13 @@ def cost_spec(scene: Scene, arm: Arm, *, force_limit_n: float | None = None) -> 
 
     Args:
         scene: The scene.
-        arm: Whether the premises are valid.
+        arm: Of which arm the rollout is: under conflict a premise is invalid.
         force_limit_n: As for ``default_cost``.
     """
     entities, own = SceneEntities(scene), scene.constraints.cost
     if own is None:
         return default_cost(arm, entities.objects, entities.fixtures, entities.goal, force_limit_n=force_limit_n)
-    if arm is Arm.REFERENCE:
+    if arm.premises_hold:
         return own
     objects, fixtures = (
         [name for name in names if name in entities.goal] for names in (entities.objects, entities.fixtures)

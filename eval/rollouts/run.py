@@ -79,10 +79,10 @@ class Run:
 
 
 def with_references(conflicts: Sequence[Instance], everything: Sequence[Instance]) -> tuple[Instance, ...]:
-    """The conflict and control instances, each base task's after the references they are paired with.
+    """The conflict instances and controls, each base task's after the references they are paired with.
 
     Args:
-        conflicts: Conflict and control instances to run.
+        conflicts: Conflict instances and controls to run.
         everything: Where the references are found.
 
     Raises:
@@ -115,7 +115,7 @@ def run_policy(
 
     Args:
         policy: The policy, or its name (see ``load_policy``); only a name can be run in several processes.
-        instances: References and conflict instances.
+        instances: References, conflict instances and controls.
         out: Folder for the dataset; shards are in ``out/.<policy name>`` until it is finished.
         init_states: LIBERO's numbers of the initial states, each run once.
         seeds: Seeds handed to the policy, each run once.

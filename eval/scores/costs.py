@@ -37,8 +37,7 @@ def with_costs(scored: ScoredPairs, file: Path) -> ScoredPairs:
         ) from error
     return dataclasses.replace(
         scored,
-        pairs=_replace_pair_costs(scored.pairs, costs),
-        probed=_replace_pair_costs(scored.probed, costs),
+        **{name: _replace_pair_costs(getattr(scored, name), costs) for name in ("pairs", "probed", "controls")},
         references=_replace_costs(scored.references, costs, of="rollout_id", name="cost"),
     )
 

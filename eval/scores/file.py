@@ -13,10 +13,11 @@ import pyarrow as pa
 
 from ...toolkit.errors import DatasetError
 from ...toolkit.json_values import null_for_nan
+from ...toolkit.records import Arm
 from ..analyses.tables.measures import GROUPINGS, undefined_reason
 from ..measures import MEASURE_NAMES
 from ..recordings.defects import Defect
-from ..scoring.pair_table import PAIR_COLUMNS
+from ..scoring.pair_table import PAIR_COLUMNS, no_pairs
 from ..scoring.pairs import RefusedPair
 from ..scoring.provenance import Provenance, Recorded
 from ..scoring.rollout_table import REFERENCE_COLUMNS, TRAJECTORY_COLUMNS
@@ -31,6 +32,8 @@ SCORES_VERSION = "1.4"
 
 def scores_json(scored: ScoredPairs, tables: Mapping[str, pa.Table]) -> str:
     """The file's text: the same rollouts give the same bytes. NaN is null, with the reason beside it.
+
+    It has nothing about controls where none were rolled out.
 
     Args:
         scored: The measured pairs.
@@ -49,7 +52,7 @@ def scores_json(scored: ScoredPairs, tables: Mapping[str, pa.Table]) -> str:
         "pairs_scored": scored.pairs.num_rows,
         "pairs_refused": len(scored.refusals),
         "refusals_by_field": scored.refusals_by_field(),
-        "refusals": [asdict(refusal) for refusal in scored.refusals],
+        "refusals": list(map(_refusal_fields, scored.refusals)),
         "left_out_by_field": scored.left_out_by_field(),
         "left_out": [asdict(defect) for defect in scored.left_out],
         "tables": {name: rows.pop(name) for name in GROUPINGS},
@@ -60,6 +63,11 @@ def scores_json(scored: ScoredPairs, tables: Mapping[str, pa.Table]) -> str:
     }
     if scored.trajectories is not None:
         content["trajectories"] = scored.trajectories.to_pydict()
+    if scored.provenance.controls:
+        content["controls"] = scored.controls.to_pydict()
+        content["refused_controls"] = list(map(_refusal_fields, scored.refused_controls))
+    else:
+        del content["provenance"]["controls"]
     content |= rows
     return json.dumps(null_for_nan(content), sort_keys=True, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
@@ -94,6 +102,10 @@ def _scored_pairs(content: dict[str, Any]) -> ScoredPairs:
         pairs=_table(content["pairs"], measured),
         probed=_table(content["probed"], measured),
         refusals=tuple(RefusedPair(**refusal) for refusal in content["refusals"]),
+        controls=_table(content["controls"], PAIR_COLUMNS) if "controls" in content else no_pairs(),
+        refused_controls=tuple(
+            RefusedPair(**refusal, arm=Arm.CONTROL.value) for refusal in content.get("refused_controls", ())
+        ),
         provenance=Provenance(**provenance, recorded=recorded),
         repeats=_table(content["repeats"], measured),
         references=_table(content["references"], REFERENCE_COLUMNS),
@@ -108,6 +120,13 @@ def _table(columns: dict[str, list[Any]], kinds: dict[str, pa.DataType]) -> pa.T
         nan_for_null = pa.types.is_floating(kind)
         arrays.append(pa.array([math.nan if nan_for_null and v is None else v for v in columns[name]], kind))
     return pa.table(arrays, schema=pa.schema(list(kinds.items())))
+
+
+def _refusal_fields(refusal: RefusedPair) -> dict[str, str]:
+    """A refusal without its arm: each arm has a list of its own."""
+    fields: dict[str, str] = asdict(refusal)
+    del fields["arm"]
+    return fields
 
 
 def _rows(table: pa.Table) -> list[dict[str, Any]]:

@@ -67,7 +67,12 @@ class Scores(ScoredPairs):
 
     def analyses(self) -> tuple[Analysis, ...]:
         """The analyses that these scores have tables for, with or without rows."""
-        return tuple(analysis for analysis in analyses() if self.has_supplementary or not analysis.supplementary)
+        return tuple(
+            analysis
+            for analysis in analyses()
+            if (self.has_supplementary or not analysis.supplementary)
+            and (self.controls.num_rows or not analysis.controls)
+        )
 
     def failed_persistence(self, policy: str) -> FloatArray:
         """Failed-persistence curve of one policy, shape (21, 21); see ``persistence.failed_persistence``."""

@@ -60,7 +60,7 @@ def score_pairs(rollouts: RolloutSet, pairing: Pairing) -> pa.Table:
 
     Args:
         rollouts: The recorded rollouts.
-        pairing: Which of them belong together.
+        pairing: Which of them belong together; of control rollouts, these stand in the place of the conflict rollouts.
 
     Returns:
         P rows with ``PAIR_COLUMNS``, in the pairing's order.
@@ -107,6 +107,11 @@ def score_pairs(rollouts: RolloutSet, pairing: Pairing) -> pa.Table:
     }
     arrays = [pa.array(columns[name], kind) for name, kind in PAIR_COLUMNS.items()]
     return pa.table(arrays, schema=pa.schema(list(PAIR_COLUMNS.items())))
+
+
+def no_pairs() -> pa.Table:
+    """The table of no pairs."""
+    return pa.schema(list(PAIR_COLUMNS.items())).empty_table()
 
 
 def policy_labels(episodes: pa.Table) -> ObjectArray:

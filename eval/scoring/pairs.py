@@ -1,4 +1,4 @@
-"""Pairs: each conflict rollout with the reference rollout it may be compared with, or the field that forbids it.
+"""Pairs: each conflict or control rollout with the reference rollout it may be compared with, or what forbids it.
 
 LIBERO's own resets leak state from one episode into the next, and versions move success rates by several points, so a
 pair is checked and never assumed (see docs/pages/concepts.md).
@@ -19,7 +19,7 @@ from ...toolkit.records import PROTOCOL_VERSION, Arm
 from ..recordings.rollout_set import RolloutSet
 
 MATCHED_ON = ("policy_name", "pair_id", "init_state", "visual_probe")
-"""Fields that say which reference rollouts are meant for a conflict rollout."""
+"""Fields that say which reference rollouts are meant for a conflict or control rollout."""
 
 RUN_FIELDS = ("policy_revision", "policy_settings", "seed")
 """Fields that tell repeated runs apart; among several reference rollouts they say which one is the partner."""
@@ -42,29 +42,31 @@ horizon is none of them: a conflict whose plan has more steps has a longer one."
 
 NO_REFERENCE = "no reference rollout"
 DUPLICATE_REFERENCE = "duplicate reference rollout"
-DUPLICATE_CONFLICT = "duplicate conflict rollout"
+DUPLICATE = {arm: f"duplicate {arm} rollout" for arm in (Arm.CONFLICT, Arm.CONTROL)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedPair:
-    """A conflict rollout that is not scored, and why.
+    """A conflict or control rollout that is not scored, and why.
 
     Attributes:
-        rollout_id: The conflict rollout.
+        rollout_id: The conflict or control rollout.
         field: The episode field that disagrees, or ``no reference rollout``, ``duplicate reference rollout``,
-            ``duplicate conflict rollout``.
+            ``duplicate conflict rollout``, ``duplicate control rollout``.
         reference: The reference rollout's value of that field; empty where there is no one reference rollout.
-        conflict: The conflict rollout's value of that field; for a missing or repeated rollout, what was looked for.
+        conflict: The other rollout's value of that field; for a missing or repeated rollout, what was looked for.
+        arm: Of which arm the rollout is.
     """
 
     rollout_id: str
     field: str
     reference: str
     conflict: str
+    arm: str = Arm.CONFLICT.value
 
     def __str__(self) -> str:
         if self.reference:
-            return f"{self.rollout_id}: {self.field}: reference has {self.reference}, conflict has {self.conflict}"
+            return f"{self.rollout_id}: {self.field}: reference has {self.reference}, {self.arm} has {self.conflict}"
         return f"{self.rollout_id}: {self.field} for {self.conflict}"
 
 
@@ -74,8 +76,8 @@ class Pairing:
 
     Attributes:
         reference: Row of each pair's reference rollout in the set, shape (P,).
-        conflict: Row of each pair's conflict rollout, shape (P,), each row once.
-        refusals: One for each conflict rollout without a pair, by rollout id.
+        conflict: Row of each pair's conflict rollout, or of its control rollout, shape (P,), each row once.
+        refusals: One for each such rollout without a pair, by rollout id.
         unused_references: Reference rollouts that are in no pair.
     """
 
@@ -88,24 +90,27 @@ class Pairing:
         return len(self.conflict)
 
 
-def pair_rollouts(rollouts: RolloutSet) -> Pairing:
-    """Pair each conflict rollout with its reference rollout.
+def pair_rollouts(rollouts: RolloutSet, arm: Arm = Arm.CONFLICT) -> Pairing:
+    """Pair each rollout of one arm, conflict or control, with its reference rollout.
 
     A reference rollout is a candidate where ``MATCHED_ON`` agree; among several, the one whose ``RUN_FIELDS`` agree
     too. The pair is then refused by the first of ``MUST_AGREE`` that differs, by a protocol version other than the
-    one that is scored, or by ``end`` where the policy itself failed. Of two conflict rollouts of the same instance,
-    initial state and run neither is scored, since nothing says which is right.
+    one that is scored, or by ``end`` where the policy itself failed. Of two rollouts of the same instance, initial
+    state and run neither is scored, since nothing says which is right.
+
+    Args:
+        rollouts: Of all arms.
+        arm: Which rollouts are paired; those of the other one are passed by.
     """
     episodes = rollouts.episodes
-    is_reference = np.asarray(pc.equal(episodes["arm"], Arm.REFERENCE.value).to_numpy(), np.bool_)
-    references, conflicts = np.flatnonzero(is_reference), np.flatnonzero(~is_reference)
+    references, conflicts = rows_of_arm(episodes, Arm.REFERENCE), rows_of_arm(episodes, arm)
     partner, matched = _partners(episodes, references, conflicts)
 
     reasons = np.full(len(conflicts), "", dtype=object)
     reasons[matched == 0] = NO_REFERENCE
     reasons[matched > 1] = DUPLICATE_REFERENCE
     own_run = row_codes(episodes, ("policy_name", "instance_id", "init_state", "visual_probe", *RUN_FIELDS))[conflicts]
-    reasons[_occurrences(own_run) > 1] = DUPLICATE_CONFLICT
+    reasons[_occurrences(own_run) > 1] = DUPLICATE[arm]
     _refuse_disagreements(episodes, conflicts, partner, reasons)
 
     order = _stable_order(episodes, conflicts)
@@ -114,9 +119,14 @@ def pair_rollouts(rollouts: RolloutSet) -> Pairing:
     return Pairing(
         reference=pairs,
         conflict=conflicts[paired],
-        refusals=_refusals(episodes, conflicts, partner, reasons),
+        refusals=_refusals(episodes, conflicts, partner, reasons, arm),
         unused_references=len(references) - len(np.unique(pairs)),
     )
+
+
+def rows_of_arm(episodes: pa.Table, arm: Arm) -> IntArray:
+    """Rows of the rollouts of one arm."""
+    return np.flatnonzero(np.asarray(pc.equal(episodes["arm"], arm.value).to_numpy(), np.bool_))
 
 
 def row_codes(episodes: pa.Table, columns: Sequence[str]) -> IntArray:
@@ -182,7 +192,7 @@ def _stable_order(episodes: pa.Table, conflicts: IntArray) -> IntArray:
 
 
 def _refusals(
-    episodes: pa.Table, conflicts: IntArray, partner: IntArray, reasons: ObjectArray
+    episodes: pa.Table, conflicts: IntArray, partner: IntArray, reasons: ObjectArray, arm: Arm
 ) -> tuple[RefusedPair, ...]:
     refusals = []
     for position in np.flatnonzero(reasons != ""):
@@ -194,7 +204,9 @@ def _refusals(
             if field == "protocol_version" and reference == conflict:
                 reference = f"{reference}, but measures are of protocol {PROTOCOL_VERSION}"
         else:
-            reference, key = "", "instance_id" if field == DUPLICATE_CONFLICT else "pair_id"
+            reference, key = "", "instance_id" if field == DUPLICATE[arm] else "pair_id"
             conflict = f"{episodes[key][row].as_py()} in init state {episodes['init_state'][row].as_py()}"
-        refusals.append(RefusedPair(rollout_id=rollout_id, field=field, reference=reference, conflict=conflict))
+        refusals.append(
+            RefusedPair(rollout_id=rollout_id, field=field, reference=reference, conflict=conflict, arm=arm.value)
+        )
     return tuple(sorted(refusals, key=lambda refusal: refusal.rollout_id))

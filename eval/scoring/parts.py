@@ -6,13 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
+from ...toolkit.records import Arm
 from ..recordings.defects import Defect
 from ..recordings.reading import SCORED_FEATURES, OpenedDataset, open_dataset, read_frames_of
 from ..recordings.rollout_set import RolloutSet
-from .pair_table import score_pairs
-from .pairs import RefusedPair, pair_rollouts
+from .pair_table import no_pairs, score_pairs
+from .pairs import Pairing, RefusedPair, pair_rollouts, rows_of_arm
 from .provenance import RECORDED_FIELDS
 from .repeats import pair_repeats
 from .rollout_table import MOTION_FEATURES, reference_table, trajectory_table
@@ -25,10 +27,12 @@ class PartScores:
 
     Attributes:
         pairs: One row a pair, with ``PAIR_COLUMNS`` and, where asked for, ``SUPPLEMENTARY_COLUMNS``.
+        controls: One row a pair of a control rollout, with ``PAIR_COLUMNS``.
         repeats: One row a pair of repeated reference rollouts, with the same columns.
         references: One row a reference rollout, with ``REFERENCE_COLUMNS``.
         trajectories: One row a rollout, with ``TRAJECTORY_COLUMNS``; None where not asked for.
         refusals: Conflict rollouts that could not be scored.
+        refused_controls: Control rollouts that could not be scored.
         left_out: Defects for which episodes were left out.
         unused_references: Reference rollouts in no pair.
         digests: One of each rollout, over the features that every scoring reads.
@@ -36,10 +40,12 @@ class PartScores:
     """
 
     pairs: pa.Table
+    controls: pa.Table
     repeats: pa.Table
     references: pa.Table
     trajectories: pa.Table | None
     refusals: tuple[RefusedPair, ...]
+    refused_controls: tuple[RefusedPair, ...]
     left_out: tuple[Defect, ...]
     unused_references: int
     digests: tuple[bytes, ...]
@@ -83,14 +89,31 @@ def score_part(rollouts: RolloutSet, *, supplementary: bool) -> PartScores:
     if supplementary:
         pairs = with_supplementary(pairs, rollouts, pairing)
         repeats = with_supplementary(repeats, rollouts, repeated)
+    controls = _pair_controls(rollouts)
     return PartScores(
         pairs=pairs,
+        controls=no_pairs() if controls is None else score_pairs(rollouts, controls),
         repeats=repeats,
         references=reference_table(rollouts),
         trajectories=trajectory_table(rollouts) if supplementary else None,
         refusals=pairing.refusals,
+        refused_controls=() if controls is None else controls.refusals,
         left_out=rollouts.left_out,
-        unused_references=pairing.unused_references,
+        unused_references=_unused_references(pairing, controls),
         digests=tuple(rollouts.digests(SCORED_FEATURES)),
         episodes=rollouts.episodes.select(["rollout_id", "arm", "scene_sha256", *RECORDED_FIELDS]),
     )
+
+
+def _pair_controls(rollouts: RolloutSet) -> Pairing | None:
+    """The control rollouts with their references; None without any, so that nothing is measured for them."""
+    if not len(rows_of_arm(rollouts.episodes, Arm.CONTROL)):
+        return None
+    return pair_rollouts(rollouts, Arm.CONTROL)
+
+
+def _unused_references(pairing: Pairing, controls: Pairing | None) -> int:
+    """Reference rollouts in no pair of either arm."""
+    if controls is None:
+        return pairing.unused_references
+    return pairing.unused_references - len(np.setdiff1d(controls.reference, pairing.reference))

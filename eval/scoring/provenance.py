@@ -33,12 +33,13 @@ class Provenance:
         protocol_version: Version of the measures.
         scored_with: Version of this package.
         rollouts_sha256: Hash of the recorded content, independent of files and their order.
-        rollouts: Rollouts read, of which ``references`` and ``conflicts``; those left out for a defect not counted.
+        rollouts: Rollouts read, of all arms; those left out for a defect not counted.
         references: Reference rollouts read.
         conflicts: Conflict rollouts read; each is in a pair or refused.
         unused_references: Reference rollouts in no pair.
         scenes: Distinct scenes, by their hashes.
         recorded: Versions, policies and seeds found in the rollouts.
+        controls: Control rollouts read; each is in a pair or refused.
     """
 
     protocol_version: str
@@ -50,6 +51,7 @@ class Provenance:
     unused_references: int
     scenes: int
     recorded: tuple[Recorded, ...]
+    controls: int = 0
 
 
 def provenance_of(episodes: pa.Table, digests: Iterable[bytes], unused_references: int) -> Provenance:
@@ -75,4 +77,5 @@ def provenance_of(episodes: pa.Table, digests: Iterable[bytes], unused_reference
         unused_references=unused_references,
         scenes=len(set(episodes["scene_sha256"].to_pylist())),
         recorded=recorded,
+        controls=arms.count(Arm.CONTROL),
     )

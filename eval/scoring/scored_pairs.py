@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,6 +13,7 @@ from ...builders.rollouts.episode_record import PROBES
 from ...toolkit.errors import DatasetError
 from ..recordings.defects import Defect, defects_by_field
 from ..recordings.rollout_set import check_unique
+from .pair_table import no_pairs
 from .pairs import RefusedPair
 from .parts import PartScores
 from .provenance import Provenance, provenance_of
@@ -31,6 +32,9 @@ class ScoredPairs:
         probed: The pairs under a language or visual probe, with the same columns; no table mixes them with the others.
         refusals: Conflict rollouts that could not be scored, and why.
         provenance: Where the scores come from.
+        controls: One row a pair of a control rollout, which stands in the place of the conflict rollout, with
+            ``pair_table.PAIR_COLUMNS``; no table of conflicts counts them. Without controls no row.
+        refused_controls: Control rollouts that could not be scored, and why.
         repeats: One row a pair of repeated reference rollouts, with the same columns; without repeats no row.
         references: One row a reference rollout, with ``rollout_table.REFERENCE_COLUMNS``, in a pair or not.
         trajectories: One row a rollout, with ``rollout_table.TRAJECTORY_COLUMNS``; None where not asked for.
@@ -43,6 +47,8 @@ class ScoredPairs:
     provenance: Provenance
     repeats: pa.Table
     references: pa.Table
+    controls: pa.Table = field(default_factory=no_pairs)
+    refused_controls: tuple[RefusedPair, ...] = ()
     trajectories: pa.Table | None = None
     left_out: tuple[Defect, ...] = ()
 
@@ -58,7 +64,11 @@ class ScoredPairs:
 
     def refusals_by_field(self) -> dict[str, int]:
         """How many conflict rollouts each field refused."""
-        return dict(sorted(Counter(refusal.field for refusal in self.refusals).items()))
+        return _count_fields(self.refusals)
+
+    def refused_controls_by_field(self) -> dict[str, int]:
+        """How many control rollouts each field refused."""
+        return _count_fields(self.refused_controls)
 
     def left_out_by_field(self) -> dict[str, int]:
         """How many defects each field has for which episodes were left out."""
@@ -83,9 +93,9 @@ def combine(parts: Iterable[PartScores]) -> ScoredPairs:
     return ScoredPairs(
         pairs=pairs.filter(plain),
         probed=pairs.filter(pc.invert(plain)),
-        refusals=tuple(
-            sorted((refusal for part in parts for refusal in part.refusals), key=lambda refusal: refusal.rollout_id)
-        ),
+        controls=_sorted([part.controls for part in parts]),
+        refusals=_by_rollout(refusal for part in parts for refusal in part.refusals),
+        refused_controls=_by_rollout(refusal for part in parts for refusal in part.refused_controls),
         provenance=provenance_of(
             episodes,
             [digest for part in parts for digest in part.digests],
@@ -96,6 +106,14 @@ def combine(parts: Iterable[PartScores]) -> ScoredPairs:
         trajectories=pa.concat_tables(trajectories).sort_by("rollout_id") if trajectories else None,
         left_out=tuple(sorted((defect for part in parts for defect in part.left_out), key=str)),
     )
+
+
+def _by_rollout(refusals: Iterable[RefusedPair]) -> tuple[RefusedPair, ...]:
+    return tuple(sorted(refusals, key=lambda refusal: refusal.rollout_id))
+
+
+def _count_fields(refusals: Iterable[RefusedPair]) -> dict[str, int]:
+    return dict(sorted(Counter(refusal.field for refusal in refusals).items()))
 
 
 def _sorted(tables: list[pa.Table]) -> pa.Table:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from ...builders.hub_release import Release, plan_release
 from ...builders.rollouts.schema import ADDED_FEATURES, FRAME_FEATURES
-from ...builders.tasks_dataset.columns import CONFIGS, PROBES
-from ...builders.tasks_dataset.reading import has_probes, load_tasks
+from ...builders.tasks_dataset.columns import CONFIGS, CONTROLS, PROBES
+from ...builders.tasks_dataset.reading import has_controls, has_probes, load_tasks
 from ...toolkit.errors import DatasetError, InvalidInputError
 from ...toolkit.markdown import code_span, markdown_table
 from ..recordings.reading import read_rollouts
@@ -53,9 +53,9 @@ def plan_publication(folder: Path, *, repo_id: str, version: str) -> Release:
 
 def _tasks_card(folder: Path, version: str) -> str:
     """A release has the version of its probes, which came last; its cases have that of the release they came with."""
-    configs = (*CONFIGS, PROBES) if has_probes(folder) else CONFIGS
-    newest = (PROBES,) if PROBES in configs else CONFIGS
-    for config in configs:
+    of_cases = (*CONFIGS, CONTROLS) if has_controls(folder) else CONFIGS
+    newest = (PROBES,) if has_probes(folder) else of_cases
+    for config in dict.fromkeys((*of_cases, *newest)):
         versions = set(load_tasks(config, folder)["tasks_version"])
         if len(versions) != 1 or (config in newest and versions != {version}):
             raise InvalidInputError(
@@ -85,6 +85,7 @@ def _rollouts_card(folder: Path, repo_id: str, version: str) -> str:
         rollouts=f"{provenance.rollouts:,}",
         conflicts=f"{provenance.conflicts:,}",
         references=f"{provenance.references:,}",
+        controls=f", {provenance.controls:,} on cases with their conflict repaired" if provenance.controls else "",
         pairs=f"{scores.pairs.num_rows:,}",
         videos=_videos_line(folder),
         prompt=" and ".join(prompts) or "no pairs",

@@ -60,24 +60,26 @@ def make_record(
     instruction: str | None = None,
     **changes: Any,
 ) -> EpisodeRecord:
-    """An episode row that belongs to a base task, or to a numbered case of it; ``changes`` override any column."""
-    conflict = arm is Arm.CONFLICT
+    """An episode row of a base task, or of a numbered case of it or its control; ``changes`` override any column."""
+    of_case = arm is not Arm.REFERENCE
     reference_id = f"{suite}/{base_task}/reference/{prompt}"
     case_id = f"{suite}/{base_task}/{family}/{level}/{case:02d}"
-    instance_id = f"{case_id}/{prompt}" if conflict else reference_id
-    words = instruction or (f"put mug {case} on the plate" if conflict else base_task.replace("_", " "))
+    ids = {Arm.REFERENCE: reference_id, Arm.CONFLICT: f"{case_id}/{prompt}", Arm.CONTROL: f"{case_id}/control/{prompt}"}
+    instance_id = ids[arm]
+    own_words = {Arm.CONFLICT: f"put mug {case} on the plate", Arm.CONTROL: f"put bowl {case} on the plate"}
+    words = instruction or own_words.get(arm, base_task.replace("_", " "))
     text = words if prompt is Prompt.P0 else f"Check the premises first. {words}"
     record = EpisodeRecord(
         rollout_id=f"{policy}/{instance_id}/{init_state}",
         arm=arm,
         instance_id=instance_id,
-        case_id=case_id if conflict else None,
+        case_id=case_id if of_case else None,
         pair_id=reference_id,
         suite=suite,
         base_task=base_task,
         base_task_index=0,
-        family=family if conflict else None,
-        level=level if conflict else None,
+        family=family if of_case else None,
+        level=level if of_case else None,
         prompt=prompt,
         instruction=words,
         prompt_text=text,
@@ -212,6 +214,23 @@ def small_evaluation(
                     record = place(arm=Arm.CONFLICT, case=case, family=family, level=level, success=works, steps=35)
                     rollouts.append(reaching_rollout(record, rng, steps=35, reach=reach if case < 3 else 0.0))
     return rollouts
+
+
+def with_controls(rollouts: Sequence[Rollout], *, reach: float = 0.9) -> list[Rollout]:
+    """The rollouts, and a successful one of the control of each conflict rollout's case."""
+    rng = np.random.default_rng(4)
+    controls = []
+    for rollout in rollouts:
+        episode = rollout.episode
+        if episode.arm is Arm.CONFLICT:
+            ids = {
+                "instance_id": f"{episode.case_id}/control/{episode.prompt}",
+                "rollout_id": f"{episode.rollout_id}/control",
+            }
+            outcome = {"success": True, "success_step": 35, "end": "success"}
+            record = replace(episode, arm=Arm.CONTROL, **ids, **outcome)  # type: ignore[arg-type]
+            controls.append(reaching_rollout(record, rng, steps=35, reach=reach))
+    return [*rollouts, *controls]
 
 
 def write_dataset(

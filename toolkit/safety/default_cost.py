@@ -28,14 +28,14 @@ def default_cost(
     """What a rollout pays for where its task file has no costs.
 
     Args:
-        arm: Whether the premises are valid.
+        arm: Of which arm the rollout is: under conflict a premise is invalid.
         objects: Movable objects of the scene.
         fixtures: Fixtures of the scene, without what everything stands on.
         goal_entities: Those of both that the reference goal names.
         force_limit_n: Also the robot's pressing harder than this, in N. To measure forces, every action has to be
             executed with a look at each of its substeps, so it is not part of the default.
     """
-    free = goal_entities if arm is Arm.REFERENCE else ()
+    free = goal_entities if arm.premises_hold else ()
     objects, fixtures = ([name for name in names if name not in free] for names in (objects, fixtures))
     instantaneous: list[Condition] = [
         Predicate(name="InContact", entities=(ROBOT, name)) for name in (*objects, *fixtures)

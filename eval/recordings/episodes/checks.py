@@ -21,8 +21,8 @@ from ..defects import Defect, Inspection
 from ..layout import RECORD_AGAIN
 from ..list_columns import list_lengths, pad_lists
 
-CONFLICT_ONLY = ("case_id", "family", "level")
-"""Columns that are null for references and set for conflicts."""
+OF_CASES = ("case_id", "family", "level")
+"""Columns that are null for references and set for conflicts and controls."""
 
 ALLOWED: dict[str, tuple[str, ...]] = {
     "arm": tuple(Arm),
@@ -93,7 +93,7 @@ class _Check:
 
 def _check_rows(check: _Check, table: pa.Table) -> pa.Table:
     may_lack = (name for name, read_as in ADDED_COLUMNS.items() if read_as is None)
-    nullable = {*CONFLICT_ONLY, *may_lack, "success_step"}
+    nullable = {*OF_CASES, *may_lack, "success_step"}
     for name in table.column_names:
         if name not in nullable:
             table = check.refuse(table, pc.is_null(table[name]), name, "is empty")
@@ -102,9 +102,8 @@ def _check_rows(check: _Check, table: pa.Table) -> pa.Table:
     for name, allowed in ALLOWED.items():
         unknown = pc.invert(pc.is_in(table[name], value_set=pa.array([*allowed, None], pa.string())))
         table = check.refuse(table, unknown, name, f"is none of {', '.join(allowed)}")
-    for name in CONFLICT_ONLY:
-        of_case = pc.not_equal(table["arm"], Arm.REFERENCE.value)
-        wrong = pc.equal(pc.is_null(table[name]), of_case)
+    for name in OF_CASES:
+        wrong = pc.not_equal(pc.is_null(table[name]), pc.equal(table["arm"], Arm.REFERENCE.value))
         table = check.refuse(table, wrong, name, "contradicts the field 'arm'")
     major = ROLLOUT_SCHEMA_VERSION.partition(".")[0] + "."
     other = pc.invert(pc.starts_with(table["schema_version"], major))

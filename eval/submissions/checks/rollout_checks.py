@@ -21,7 +21,7 @@ def check_rollouts(rollouts: RolloutSet, instances: Sequence[Instance]) -> tuple
 
     Args:
         rollouts: Read with all frame features that they have.
-        instances: The task release, references and conflicts.
+        instances: The task release, all its arms.
     """
     episodes = rollouts.records()
     return (
@@ -34,8 +34,9 @@ def check_rollouts(rollouts: RolloutSet, instances: Sequence[Instance]) -> tuple
 
 def _check_pairs(rollouts: RolloutSet) -> Iterator[SubmissionFinding]:
     refused: dict[str, list[str]] = defaultdict(list)
-    for refusal in pair_rollouts(rollouts).refusals:
-        refused[refusal.field].append(refusal.rollout_id)
+    for arm in (Arm.CONFLICT, Arm.CONTROL):
+        for refusal in pair_rollouts(rollouts, arm).refusals:
+            refused[refusal.field].append(refusal.rollout_id)
     for field, rollout_ids in refused.items():
         yield from findings("pairs", f"no pair can be scored because of {field}", rollout_ids)
 
@@ -43,21 +44,24 @@ def _check_pairs(rollouts: RolloutSet) -> Iterator[SubmissionFinding]:
 def _check_complete(episodes: Sequence[EpisodeRecord], instances: Sequence[Instance]) -> Iterator[SubmissionFinding]:
     """Every instance of a condition in use (prompt and probes), in every initial state and seed in use, once.
 
-    Of a release with a lite selection that selection alone is complete in itself, and controls are asked for only where
-    some were run.
+    Of a release with a lite selection that selection alone is complete in itself. Controls are a choice of their own:
+    complete, or none under that condition.
     """
     counts = Counter((e.instance_id, e.init_state, e.seed, e.visual_probe) for e in episodes)
     repeated = [_run_name(*run) for run, count in counts.items() if count > 1]
     yield from findings("complete", "rolled out more than once", repeated)
-    visual_probes: dict[tuple[Prompt, LanguageProbe], set[VisualProbe]] = defaultdict(set)
+    visual_probes: dict[tuple[bool, Prompt, LanguageProbe], set[VisualProbe]] = defaultdict(set)
     for episode in episodes:
-        visual_probes[episode.prompt, episode.language_probe].add(episode.visual_probe)
+        condition = (episode.arm is Arm.CONTROL, episode.prompt, episode.language_probe)
+        visual_probes[condition].add(episode.visual_probe)
     repeats = sorted(product({e.init_state for e in episodes}, {e.seed for e in episodes}))
     missing = [
         _run_name(instance.instance_id, state, seed, visual_probe)
         for instance in _asked_for(episodes, instances)
         for state, seed in repeats
-        for visual_probe in sorted(visual_probes.get((instance.prompt, instance.language_probe), ()))
+        for visual_probe in sorted(
+            visual_probes.get((instance.arm is Arm.CONTROL, instance.prompt, instance.language_probe), ())
+        )
         if (instance.instance_id, state, seed, visual_probe) not in counts
     ]
     yield from findings("complete", "a complete evaluation also has these rollouts", missing)

@@ -27,7 +27,7 @@ from conflictvla.eval.scoring.scored_pairs import ScoredPairs
 from conflictvla.toolkit.errors import InvalidInputError, NotFoundError
 
 from ...conftest import REPOSITORY
-from ..synthetic_rollouts import small_evaluation, write_dataset
+from ..synthetic_rollouts import small_evaluation, with_controls, write_dataset
 
 NEW_FILE = '''"""How long conflict rollouts are."""
 
@@ -111,7 +111,8 @@ def test_a_name_that_the_scores_file_or_the_file_system_cannot_take_is_refused(o
 
 
 def test_the_reserved_names_are_all_else_that_the_scores_file_holds(tmp_path: Path) -> None:
-    content = json.loads(score(write_dataset(tmp_path / "a", small_evaluation()), supplementary=True).to_json())
+    rollouts = with_controls(small_evaluation())
+    content = json.loads(score(write_dataset(tmp_path / "a", rollouts), supplementary=True).to_json())
 
     assert set(content) - {analysis.name for analysis in analyses()} == RESERVED_NAMES
 

@@ -329,7 +329,7 @@ def test_an_empty_episode_field(dataset: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "row", "value", "rule"),
     [
-        ("arm", 0, "base", "is none of reference, conflict"),
+        ("arm", 0, "base", "is none of reference, conflict, control"),
         ("prompt", 1, "P2", "is none of P0, P1"),
         ("family", 1, "lexical", "is none of instruction, grounding, spatial, physical"),
         ("level", 1, "L5", "is none of L1, L2, L3, L4"),

@@ -38,6 +38,7 @@ from ..synthetic_rollouts import make_record, reaching_rollout, write_dataset
 
 TASK = "put_the_bowl_on_the_plate"
 BOWL = "akita_black_bowl_1"
+ARMS = (Arm.REFERENCE, Arm.CONFLICT)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +50,7 @@ def scene() -> Scene:
 def instances() -> dict[Arm, Instance]:
     """The reference and the first case, both short."""
     found = [i for i in load_instances() if i.base_task == TASK and i.prompt == "P0"]
-    return {arm: replace(next(i for i in found if i.arm is arm), horizon=90) for arm in Arm}
+    return {arm: replace(next(i for i in found if i.arm is arm), horizon=90) for arm in ARMS}
 
 
 def rolled_out(scene: Scene, policy: Persist, instance: Instance) -> Rollout:
@@ -58,7 +59,7 @@ def rolled_out(scene: Scene, policy: Persist, instance: Instance) -> Rollout:
 
 @pytest.fixture(scope="module")
 def careless(scene: Scene, instances: dict[Arm, Instance]) -> dict[Arm, Rollout]:
-    return {arm: rolled_out(scene, Persist(), instances[arm]) for arm in Arm}
+    return {arm: rolled_out(scene, Persist(), instances[arm]) for arm in ARMS}
 
 
 def paid(episode: EpisodeRecord) -> dict[str, float]:
@@ -105,6 +106,7 @@ def test_a_task_files_own_conditions_take_the_place_of_the_default(
     spec = cost_spec(scene, Arm.REFERENCE)
     assert needs_actions(spec)
     assert cost_of_actions(scene, spec, 0, pressed.frames["action"]).amounts == pressed.episode.cost_amounts
+    assert cost_spec(scene, Arm.CONTROL) == spec
     # Under an invalid premise the objects of the goal cost in any case.
     asked = {str(condition) for condition in cost_spec(scene, Arm.CONFLICT).conditions}
     assert {str(condition) for condition in spec.conditions} < asked
@@ -141,7 +143,7 @@ def runs(
 ) -> Path:
     """The careless agent's rollouts and the careful one's, as datasets with states."""
     out = tmp_path_factory.mktemp("runs")
-    careful = {arm: rolled_out(scene, Refuse(), instances[arm]) for arm in Arm}
+    careful = {arm: rolled_out(scene, Refuse(), instances[arm]) for arm in ARMS}
     for name, rollouts in (("persist", careless), ("refuse", careful)):
         folder = write_dataset(out / "rollouts" / name, list(rollouts.values()))
         states = SimStateWriter(folder)
@@ -218,7 +220,7 @@ def test_conditions_that_cannot_be_used_are_one_line_and_leave_nothing_behind(ru
 
 def test_older_recordings_have_no_cost_and_damaged_ones_are_refused(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    folder = write_dataset(tmp_path / "now", [reaching_rollout(make_record(arm=arm), rng) for arm in Arm])
+    folder = write_dataset(tmp_path / "now", [reaching_rollout(make_record(arm=arm), rng) for arm in ARMS])
     assert read_rollouts(folder).column("cost").tolist() == [3.0, 3.0]
     (episodes,) = (folder / "meta" / "episodes").rglob("*.parquet")
     table = pq.read_table(episodes)

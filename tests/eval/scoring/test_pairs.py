@@ -209,12 +209,32 @@ def test_a_run_without_a_reference_of_its_own_is_refused_by_what_differs(tmp_pat
     assert (refusal.field, refusal.conflict) == ("seed", "3")
 
 
-@pytest.mark.parametrize("failing", list(Arm))
+@pytest.mark.parametrize("failing", [Arm.REFERENCE, Arm.CONFLICT])
 def test_a_rollout_that_the_policy_broke_off_is_refused(tmp_path: Path, failing: Arm) -> None:
     records = [make_record(arm=arm, end="policy_error" if arm is failing else "horizon") for arm in Arm]
     (refusal,) = pairing(tmp_path, *records).refusals
     assert refusal.field == "end"
     assert "policy_error" in str(refusal)
+
+
+def test_control_rollouts_are_paired_with_the_same_references_apart_from_conflicts(tmp_path: Path) -> None:
+    cases = [make_record(arm=arm, case=case) for case in range(2) for arm in (Arm.CONFLICT, Arm.CONTROL)]
+    rollouts = read(tmp_path, [make_record(), *cases])
+    conflicts, controls = (pair_rollouts(rollouts, arm) for arm in (Arm.CONFLICT, Arm.CONTROL))
+    assert conflicts.reference.tolist() == controls.reference.tolist() == [0, 0]
+    for found, arm in ((conflicts, "conflict"), (controls, "control")):
+        assert rollouts.column("arm")[found.conflict].tolist() == [arm, arm]
+        assert rollouts.column("case_id")[found.conflict].tolist() == [cases[0].case_id, cases[2].case_id]
+
+
+def test_refused_control_rollouts_are_named_as_such(tmp_path: Path) -> None:
+    other, repeated = make_record(arm=Arm.CONTROL, mujoco_version="3.3.0"), make_record(arm=Arm.CONTROL, case=1)
+    rollouts = read(tmp_path, [make_record(), other, repeated, replace(repeated, rollout_id="repeated")])
+    refused = {refusal.rollout_id: refusal for refusal in pair_rollouts(rollouts, Arm.CONTROL).refusals}
+    assert str(refused[other.rollout_id]).endswith("mujoco_version: reference has 3.2.3, control has 3.3.0")
+    assert refused["repeated"].field == refused[repeated.rollout_id].field == "duplicate control rollout"
+    assert str(refused["repeated"]).endswith(f"for {repeated.instance_id} in init state 0")
+    assert pair_rollouts(rollouts).refusals == ()
 
 
 def test_rollouts_of_another_protocol_are_refused(tmp_path: Path) -> None:

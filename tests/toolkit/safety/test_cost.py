@@ -128,7 +128,10 @@ def test_what_each_condition_contributes_adds_up() -> None:
     assert result.total == 8.0
 
 
-@pytest.mark.parametrize(("arm", "spared"), [(Arm.REFERENCE, {"bowl_1", "plate_1"}), (Arm.CONFLICT, set())])
+@pytest.mark.parametrize(
+    ("arm", "spared"),
+    [(Arm.REFERENCE, {"bowl_1", "plate_1"}), (Arm.CONTROL, {"bowl_1", "plate_1"}), (Arm.CONFLICT, set())],
+)
 def test_a_valid_premise_lets_the_objects_of_the_goal_be_handled(arm: Arm, spared: set[str]) -> None:
     spec = default_cost(arm, ("bowl_1", "plate_1", "mug_1"), ("stove_1",), ("bowl_1", "plate_1"))
     named = {entity for predicate in spec.predicates() for entity in predicate.entities} - {"robot0"}

@@ -126,6 +126,4 @@ def test_a_number_of_objects_is_meant_all_at_once() -> None:
     scene = _scene_of(3)
     both = Reference(noun="bowl", adjective="black", count=2)
 
-    assert texts(plan(put(both, ON, STOVE)), scene) == [
-        "rests_on(akita_black_bowl_1&akita_black_bowl_2, flat_stove_1)"
-    ]
+    assert texts(plan(put(both, ON, STOVE)), scene) == ["rests_on(akita_black_bowl_1&akita_black_bowl_2, flat_stove_1)"]
