@@ -29,6 +29,9 @@ FENCE = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE |
 SERVERS = {"serve-policy": 8000, "leaderboard": 7860}
 """Commands that go on until they are interrupted, and the ports that pages name for them."""
 
+ENDS = {"--terminal", "--json", "--space"}
+"""Options with which they do not."""
+
 
 @dataclass(frozen=True)
 class Snippet:
@@ -141,7 +144,7 @@ class Reader:
                 continue
             assert code == 0, f"{snippet.where}: ended with {code}"
             program, *arguments = shlex.split(line)
-            if program == "conflictvla" and arguments[0] in SERVERS:
+            if program == "conflictvla" and arguments[0] in SERVERS and not ENDS & set(arguments):
                 printed = servers.enter_context(self._serving(arguments))
                 shown = self._at_my_port(shown)
             elif program == "conflictvla":

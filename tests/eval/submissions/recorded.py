@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,21 @@ def release() -> tuple[Instance, ...]:
     reference = next(i for i in mine if i.arm is Arm.REFERENCE)
     first = next(i for i in mine if i.arm is Arm.CONFLICT)
     return reference, first, next(i for i in mine if i.arm is Arm.CONFLICT and i.family is not first.family)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkedInstance(Instance):
+    """An instance of a task release with a lite selection."""
+
+    lite: bool = True
+
+
+def marked() -> tuple[Instance, ...]:
+    """The same release with its second case outside the lite selection."""
+    reference, first, second = (
+        {name: getattr(one, name) for name in Instance.__dataclass_fields__ if name != "lite"} for one in release()
+    )
+    return MarkedInstance(**reference), MarkedInstance(**first), MarkedInstance(**second, lite=False)
 
 
 @functools.cache

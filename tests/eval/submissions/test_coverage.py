@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -15,14 +14,7 @@ from conflictvla.eval.submissions.checks.rollout_checks import check_rollouts
 from conflictvla.eval.submissions.coverage import COMPLETE, LITE, OFF_PROTOCOL, PARTIAL, Coverage, coverage_of
 from conflictvla.toolkit.records import Instance
 
-from .recorded import honest, release, with_episode, write
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MarkedInstance(Instance):
-    """An instance of a task release with a lite selection."""
-
-    lite: bool = True
+from .recorded import honest, marked, release, with_episode, write
 
 
 def runs(states: Sequence[int], seeds: Sequence[int] = (0,), which: Sequence[int] = (0, 1, 2)) -> list[Rollout]:
@@ -42,14 +34,6 @@ def runs(states: Sequence[int], seeds: Sequence[int] = (0,), which: Sequence[int
 
 def covered(folder: Path, rollouts: Sequence[Rollout], instances: Sequence[Instance]) -> Coverage:
     return coverage_of(read_rollouts(write(folder, rollouts, states=False)), instances)
-
-
-def marked() -> tuple[Instance, ...]:
-    """The release with its second case outside the lite selection."""
-    reference, first, second = (
-        {name: getattr(one, name) for name in Instance.__dataclass_fields__ if name != "lite"} for one in release()
-    )
-    return MarkedInstance(**reference), MarkedInstance(**first), MarkedInstance(**second, lite=False)
 
 
 @pytest.mark.parametrize(
