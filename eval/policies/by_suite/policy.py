@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from ....toolkit.arrays import FloatArray
 from ....toolkit.errors import InvalidInputError, PolicyError
-from ..interface import Episode, Observation, Policy, PolicyInfo
+from ..interface import Episode, Observation, Policy, PolicyInfo, Refusal
 from .mapping import SuiteMapping
 
 Load = Callable[[str], Policy]
@@ -52,8 +52,8 @@ class SuitePolicy:
             self._suite, self._policy = suite, self._loaded(suite)
         self._policy.reset(episode)
 
-    def act(self, observation: Observation) -> FloatArray:
-        """The next actions of the suite's policy, shape (n, 7)."""
+    def act(self, observation: Observation) -> FloatArray | Refusal:
+        """The next actions of the suite's policy, shape (n, 7), or its refusal."""
         assert self._policy is not None  # reset comes first
         return self._policy.act(observation)
 
