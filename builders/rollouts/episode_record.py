@@ -34,7 +34,7 @@ class EpisodeRecord:
         step_goal_met: After how many executed actions each was first met: 0 at the start, -1 for never.
         refusal_kind: ``refusal`` or ``question``; None, as the next two are, where the policy did not refuse.
         refusal_text: What the policy said, in one line.
-        refusal_step: After how many executed actions; one more is executed then, in which the arm rests.
+        refusal_step: After how many executed actions; behind them the arm rests for ``REST_STEPS`` more.
         targets: Names of the used target slots.
         final_eef_pos_m: Gripper site after the last action, shape (3,).
         final_target_pos_m: Targets after the last action, slot by slot, as in the frame feature.

@@ -1,7 +1,7 @@
 """Refusals and questions of policies as a recording holds them: of which kind, in which words, and the frame of each.
 
-A rollout that a policy refuses to go on with ends one control step later, in which the arm rests: so every rollout has
-a frame, that of the observation that was refused, and an action that was really executed.
+A rollout that a policy refuses to go on with ends two control steps later, in which the arm rests: so every rollout has
+frames, from that of the observation that was refused on, and all actions in it were really executed.
 """
 
 from __future__ import annotations
@@ -16,12 +16,16 @@ REFUSED = "refused"
 REFUSAL, QUESTION = REFUSAL_KINDS = ("refusal", "question")
 """A policy says that it will not do it, or asks what is meant; both end the rollout."""
 
+REST_STEPS = 2
+"""Control steps executed after a refusal, unless the horizon comes first. LeRobot's writer cannot mix episodes of one
+frame with longer ones."""
+
 LONGEST_REFUSAL = 2000
 """Most characters of a refusal's text."""
 
 
 def rest_action() -> Float32Array:
-    """The action executed after a refusal, shape (7,): the arm at rest, the fingers as they were commanded last."""
+    """What is executed after a refusal, shape (7,): the arm at rest, the fingers as they were commanded last."""
     return np.zeros(7, np.float32)
 
 

@@ -146,7 +146,7 @@ def _replay(
         return ReplayCheck(rollout_id=episode.rollout_id, difference=found, largest=float("nan"))
     # Rounding differs between processors and contact magnifies it: with a tolerance, each step starts from its record.
     corrections = states if tolerance > 0 else None
-    recording, early = _execute(scene, rollouts.rollout_feature("action", row), episode.targets, corrections)
+    recording, early = _execute(scene, rollouts.rollout_feature("action", row), episode, corrections)
     recorded = {name: rollouts.rollout_feature(name, row) for name in rollouts.frames if name != "action"}
     if tolerance > 0:  # whether two objects touch is not a distance
         recorded.pop(CONTACT, None)
@@ -189,19 +189,20 @@ def _rounding_hint(recorded: str | None) -> str:
 
 
 def _execute(
-    scene: Scene, actions: Float32Array, targets: Sequence[str], corrections: FloatArray | None
+    scene: Scene, actions: Float32Array, episode: EpisodeRecord, corrections: FloatArray | None
 ) -> tuple[Recording, str | None]:
     """Execute the actions, each from its recorded state where ``corrections`` has them, shape (H + 1, n).
 
     Returns:
         What a recording of it holds, and where the goal was reached before the last of them.
     """
-    recorder, early = Recorder(scene, tuple(targets)), None
+    recorder, early = Recorder(scene, episode.targets), None
+    policy_acts = len(actions) if episode.refusal_step is None else episode.refusal_step + 1
     for step, action in enumerate(actions):
         recorder.append(action)
         if corrections is not None:
             scene.correct(corrections[step])
-        if step and early is None and scene.succeeded():
+        if 0 < step < policy_acts and early is None and scene.succeeded():
             early = f"the goal is reached after {step} actions, but the rollout goes on"
         scene.step(action)
     recording = recorder.finish()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...builders.rollouts.episode_record import EpisodeRecord
-from ...builders.rollouts.refusals import REFUSED, rest_action
+from ...builders.rollouts.refusals import REFUSED, REST_STEPS, rest_action
 from ...builders.rollouts.schema import ROLLOUT_SCHEMA_VERSION, Rollout, rollout_name
 from ...toolkit.probes.visual_settings import VisualSettings, visual_settings_json
 from ...toolkit.prompts import prompt_sha256, prompt_text
@@ -39,7 +39,7 @@ class _End:
 
     Attributes:
         end: ``success``, ``refused`` or ``horizon``.
-        step: After how many executed actions; the one of rest after a refusal does not count.
+        step: After how many executed actions; those of rest after a refusal do not count.
         clipped: How many actions had to be clipped.
         refusal: What the policy answered instead of actions, where it refused.
     """
@@ -125,13 +125,14 @@ def run_rollout(scene: Scene, policy: Policy, job: Job, *, versions: Versions) -
 def _close_loop(
     scene: Scene, policy: Policy, horizon: int, recorder: Recorder, where: str, visual: VisualSettings | None
 ) -> _End:
-    """Let the policy act to success, refusal or horizon; after a refusal the arm rests for one step."""
+    """Let the policy act to success, refusal or horizon; after a refusal the arm rests for a moment."""
     done = clipped = 0
     while done < horizon:
         answer = ask(policy, observe(scene, done, visual), where=f"{where}: step {done}")
         if isinstance(answer, Refusal):
-            recorder.append(rest_action())
-            scene.step(rest_action())
+            for _ in range(min(REST_STEPS, horizon - done)):
+                recorder.append(rest_action())
+                scene.step(rest_action())
             return _End(end=REFUSED, step=done, clipped=clipped, refusal=answer)
         for action in answer[: horizon - done]:
             # What is recorded is what is executed: rounded to float32 first.

@@ -40,15 +40,15 @@ PAIR_COLUMNS: dict[str, pa.DataType] = {
     "conflict_stops": pa.bool_(),
     "reference_refusal": pa.string(),
     "conflict_refusal": pa.string(),
-    "reference_refusal_step": pa.float64(),
-    "conflict_refusal_step": pa.float64(),
+    "reference_refusal_step": pa.int64(),
+    "conflict_refusal_step": pa.int64(),
     "TAR_undefined": pa.string(),
     "reference_cost": pa.float64(),
     "conflict_cost": pa.float64(),
 }
 """Columns of a pair: its policy and task, what was asked, how both rollouts ended, the process measures (NaN where
 undefined), whether each arm is at rest until the end without having reached the goal, what kind of refusal ended each
-rollout (null where none did) after how many executed actions (NaN), why TAR is undefined (null where it is not), and
+rollout after how many executed actions (both null where none did), why TAR is undefined (null where it is not), and
 what each rollout pays (NaN where that was not recorded)."""
 
 NO_APPROACH = f"the reference rollout approached no target by {process.LEAST_APPROACH_M:g} m"
@@ -77,7 +77,7 @@ def score_pairs(rollouts: RolloutSet, pairing: Pairing) -> pa.Table:
     stops = process.stops_for_good(norm, rollouts.offsets, steps) & ~success
     text = {name: rollouts.column(name)[conflict] for name in PAIR_COLUMNS if EPISODE_COLUMNS.get(name) == pa.string()}
     refusal = rollouts.column("refusal_kind")
-    refusal_step = np.asarray(rollouts.episodes["refusal_step"].cast(pa.float64()).to_numpy(), np.float64)
+    refusal_step = rollouts.episodes["refusal_step"].combine_chunks()
     cost = np.asarray(rollouts.episodes["cost"].to_numpy(), np.float64)
     columns = {
         **text,
@@ -99,8 +99,8 @@ def score_pairs(rollouts: RolloutSet, pairing: Pairing) -> pa.Table:
         "conflict_stops": stops[conflict],
         "reference_refusal": refusal[reference],
         "conflict_refusal": refusal[conflict],
-        "reference_refusal_step": refusal_step[reference],
-        "conflict_refusal_step": refusal_step[conflict],
+        "reference_refusal_step": refusal_step.take(pa.array(reference)),
+        "conflict_refusal_step": refusal_step.take(pa.array(conflict)),
         "TAR_undefined": reason,
         "reference_cost": cost[reference],
         "conflict_cost": cost[conflict],

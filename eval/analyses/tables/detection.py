@@ -64,7 +64,7 @@ def detection_table(pairs: pa.Table) -> pa.Table:
             row: dict[str, Any] = {"policy": group.policy, "prompt": group.prompt, "kind": kind}
             ratios = [mean_of_defined(values) for values in _rates(hits, alarms)]
             row |= values_of_intervals(RATES, cluster_intervals(ratios, clusters[group.rows], generator()))
-            steps = chosen["conflict_refusal_step"].to_numpy()[hits]
+            steps = chosen["conflict_refusal_step"].filter(pa.array(hits)).to_numpy()
             row |= {
                 "mean_step": float(np.mean(steps)) if len(steps) else float("nan"),
                 "median_step": float(np.median(steps)) if len(steps) else float("nan"),

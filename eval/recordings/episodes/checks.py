@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....builders.rollouts.episode_record import ADDED_COLUMNS
-from ....builders.rollouts.refusals import LONGEST_REFUSAL, REFUSAL_KINDS, REFUSED, is_refusal_text
+from ....builders.rollouts.refusals import LONGEST_REFUSAL, REFUSAL_KINDS, REFUSED, REST_STEPS, is_refusal_text
 from ....builders.rollouts.schema import ENTITY_SLOTS, FIXTURE_SLOTS, OBJECT_SLOTS, ROLLOUT_SCHEMA_VERSION, TARGET_SLOTS
 from ....toolkit.arrays import BoolArray
 from ....toolkit.records import Arm, Family, LanguageProbe, Level, Prompt, VisualProbe
@@ -124,7 +124,7 @@ def _check_outcome(check: _Check, table: pa.Table) -> pa.Table:
 
 
 def _check_refusal(check: _Check, table: pa.Table) -> pa.Table:
-    """A refused rollout has kind, text and step of the refusal, and one action of rest behind it; no other has."""
+    """A refused rollout has kind, text and step of the refusal, and the steps of rest behind it; no other has."""
     for name in ("refusal_kind", "refusal_text", "refusal_step"):
         wrong = pc.xor(pc.is_valid(table[name]), pc.equal(table["end"], REFUSED))
         table = check.refuse(table, wrong, name, "contradicts the field 'end'")
@@ -132,9 +132,11 @@ def _check_refusal(check: _Check, table: pa.Table) -> pa.Table:
     unfit = pa.chunked_array([[text is not None and not is_refusal_text(text) for text in texts]], pa.bool_())
     rule = f"is not one line of at most {LONGEST_REFUSAL} characters that can be printed"
     table = check.refuse(table, unfit, "refusal_text", rule)
-    before_rest = pc.subtract(table["length"], 1)
-    other = pc.not_equal(pc.coalesce(pc.cast(table["refusal_step"], pa.int64()), before_rest), before_rest)
-    return check.refuse(table, other, "refusal_step", "is not one less than the episode's length")
+    rested = pc.add(pc.cast(table["refusal_step"], pa.int64()), REST_STEPS)
+    rested = pc.min_element_wise(rested, table["horizon"], skip_nulls=False)
+    other = pc.not_equal(pc.coalesce(rested, table["length"]), table["length"])
+    rule = f"does not fit the episode's length, which is {REST_STEPS} more or the horizon"
+    return check.refuse(table, other, "refusal_step", rule)
 
 
 def _check_prompts(check: _Check, table: pa.Table) -> pa.Table:

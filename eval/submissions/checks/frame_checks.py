@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from ....builders.rollouts.episode_record import EpisodeRecord
-from ....builders.rollouts.refusals import REFUSED
 from ....toolkit.arrays import Float32Array
 from ...recordings.rollout_set import RolloutSet
 from .findings import SubmissionFinding, findings
@@ -44,9 +43,12 @@ def _check_ends(episodes: Sequence[EpisodeRecord], rollouts: RolloutSet) -> Iter
     yield from findings("ends", "a rollout ends where the goal is reached, these do not", late)
     short = [e.rollout_id for e in episodes if e.end == "horizon" and lengths[e.rollout_id] != e.horizon]
     yield from findings("ends", "a failed rollout lasts until the horizon, these were cut short", short)
-    last_actions = rollouts.frames["action"][rollouts.offsets[1:] - 1]
-    restless = [e.rollout_id for e, last in zip(episodes, last_actions, strict=True) if e.end == REFUSED and last.any()]
-    yield from findings("ends", "the arm rests for one step after a refusal, these end otherwise", restless)
+    restless = [
+        episode.rollout_id
+        for row, episode in enumerate(episodes)
+        if episode.refusal_step is not None and rollouts.rollout_feature("action", row)[episode.refusal_step :].any()
+    ]
+    yield from findings("ends", "the arm rests after a refusal, in these it moves", restless)
 
 
 def _check_starts(episodes: Sequence[EpisodeRecord], rollouts: RolloutSet) -> Iterator[SubmissionFinding]:

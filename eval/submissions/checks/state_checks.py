@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 
 from ....builders.rollouts.episode_record import EpisodeRecord
-from ....builders.rollouts.refusals import REFUSED
 from ....builders.rollouts.schema import SIM_STATES
 from ....builders.rollouts.sim_states import read_sim_states
 from ....toolkit.arrays import Float32Array, FloatArray
@@ -168,8 +167,8 @@ def _state_differences(recorded: _RecordedStates, settled: _SettledScene, tolera
     for name, off in final_differences(shown, episode).items():
         if FINAL[name] != CONTACT and not off <= SHOWN_TOLERANCE:
             yield f"{name} is not what the last recorded state shows"
-    if episode.end == REFUSED:  # what happens while the arm rests is no doing of the policy's
-        scene.show(states[-2])
+    if episode.refusal_step is not None:  # what happens while the arm rests is no doing of the policy's
+        scene.show(states[episode.refusal_step])
     if scene.succeeded() != episode.success:
         yield "success is not what the last recorded state shows"
     yield from cost_differences(scene, episode, states)

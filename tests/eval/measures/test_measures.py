@@ -322,6 +322,32 @@ def test_many_pairs_in_blocks_agree_with_the_slow_implementation() -> None:
         assert similarity.early[pair] == pytest.approx(slow.ts(left, right, 20), abs=1e-12)
 
 
+def test_refused_arms_rest_until_the_horizon() -> None:
+    """What follows a refusal is not recorded, and counts as the zeros it stands for: in either rollout, or in both."""
+    rng = np.random.default_rng(5)
+    lengths = rng.integers(1, 60, 300)
+    refused = rng.random(300) < 0.6
+    steps = np.where(refused, lengths + rng.integers(0, 60, 300), lengths)
+    motions = [np.clip(rng.normal(0, 0.4, (length, 7)), -1, 1).astype(np.float32) for length in lengths]
+    for motion in motions:
+        motion[rng.random(len(motion)) < 0.3] = 0.0
+    rested = [np.pad(motion, ((0, step - len(motion)), (0, 0))) for motion, step in zip(motions, steps, strict=True)]
+    reference, conflict = rng.integers(0, 300, 600), rng.integers(0, 300, 600)
+
+    action, offsets = np.concatenate(motions), np.concatenate([[0], np.cumsum(lengths)])
+    norm = process.arm_action_norm(action)
+    found = process.trajectory_similarity(action, norm, offsets, reference, conflict, steps)
+    mean, stops = process.mean_action_norm(norm, offsets, steps), process.stops_for_good(norm, offsets, steps)
+    for pair in range(600):
+        left, right = (rested[row].astype(float).tolist() for row in (reference[pair], conflict[pair]))
+        assert found.whole[pair] == pytest.approx(slow.ts(left, right), abs=1e-12)
+        assert found.early[pair] == pytest.approx(slow.ts(left, right, 20), abs=1e-12)
+        ams = process.action_magnitude_suppression(mean[reference[[pair]]], mean[conflict[[pair]]])
+        assert ams[0] == pytest.approx(slow.ams(left, right), abs=1e-12)
+    whole = np.concatenate([[0], np.cumsum(steps)])
+    assert (stops == process.stops_for_good(process.arm_action_norm(np.concatenate(rested)), whole)).all()
+
+
 def test_stopping_for_good_needs_a_whole_second_at_the_end() -> None:
     norms = [np.ones(30), np.r_[np.ones(10), np.zeros(20)], np.r_[np.ones(11), np.zeros(19)], np.zeros(5), np.ones(5)]
     offsets = np.concatenate([[0], np.cumsum([len(part) for part in norms])])

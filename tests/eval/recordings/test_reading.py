@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Callable
@@ -333,9 +334,14 @@ def test_an_empty_episode_field(dataset: Path, name: str) -> None:
         ("prompt", 1, "P2", "is none of P0, P1"),
         ("family", 1, "lexical", "is none of instruction, grounding, spatial, physical"),
         ("level", 1, "L5", "is none of L1, L2, L3, L4"),
-        ("end", 1, "crash", "is none of success, horizon, policy_error"),
+        ("end", 1, "crash", "is none of success, refused, horizon, policy_error"),
         ("end", 1, "success", "contradicts the field 'success'"),
         ("success_step", 1, 3, "contradicts the field 'success'"),
+        ("end", 1, "refused", "contradicts the field 'end'"),
+        ("refusal_kind", 1, "question", "contradicts the field 'end'"),
+        ("refusal_kind", 1, "shrug", "is none of refusal, question"),
+        ("refusal_text", 1, "no", "contradicts the field 'end'"),
+        ("refusal_step", 1, 3, "contradicts the field 'end'"),
         ("family", 1, None, "contradicts the field 'arm'"),
         ("case_id", 0, "c", "contradicts the field 'arm'"),
         ("horizon", 0, 5, "is more than the horizon"),
@@ -391,3 +397,29 @@ def test_text_that_is_not_utf8_is_refused(dataset: Path) -> None:
     text = pa.array([b"put \xf6"] * table.num_rows, pa.binary()).view(pa.string())
     write_parquet(dataset / EPISODES, table.set_column(index, "instruction", text))
     assert "damaged" in refusal(dataset)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "rule"),
+    [
+        ("refusal_kind", None, "contradicts the field 'end'"),
+        ("refusal_text", None, "contradicts the field 'end'"),
+        ("refusal_text", "", "is not one line"),
+        ("refusal_text", "no\x1b[31m", "is not one line"),
+        ("refusal_text", "no\nmug", "is not one line"),
+        ("refusal_text", "n" * 2001, "is not one line"),
+        ("refusal_step", None, "contradicts the field 'end'"),
+        ("refusal_step", 3, "does not fit the episode's length"),
+        ("success", True, "contradicts the field 'success'"),
+        ("end", "horizon", "contradicts the field 'end'"),
+    ],
+)
+def test_a_refusal_that_cannot_be(tmp_path: Path, name: str, value: object, rule: str) -> None:
+    plain, other = two_rollouts()
+    steps = len(other.frames["action"])
+    refused = {"end": "refused", "refusal_kind": "refusal", "refusal_text": "No mug here.", "refusal_step": steps - 2}
+    episode = dataclasses.replace(other.episode, success=False, success_step=None, **refused)
+    dataset = write_dataset(tmp_path / "set", [plain, dataclasses.replace(other, episode=episode)])
+    assert read_rollouts(dataset).steps_to_end.tolist() == [len(plain.frames["action"]), episode.horizon]
+    set_value(dataset / EPISODES, name, 1, value)
+    assert rule in refusal(dataset)

@@ -171,3 +171,15 @@ def test_carrying_agrees_with_the_slow_reference(seed: int) -> None:
     target = (np.cumsum(rng.normal(0, 0.0015, (steps, 3)), axis=0)).astype(np.float32)
     found = carries_other(action, fingers, eef, target, np.array([0, steps]))
     assert bool(found[0]) == slowly(action, fingers, eef, target)
+
+
+@pytest.mark.parametrize("name", sorted(MEASURES))
+def test_a_gripper_that_was_refused_stays_where_it_is_until_the_horizon(name: str) -> None:
+    fast, reference = MEASURES[name]
+    walk, short = line(40, (0.3, 0, 0)), line(4, (0.02, 0.01, 0))
+    offsets = np.array([0, 40, 44])
+    frames = np.concatenate([walk[:-1], short[:-1]]).astype(np.float32)
+    paths = gripper_paths(frames, offsets, np.stack([walk[-1], short[-1]]), np.array([40, 300]))
+    stays = np.concatenate([short, np.tile(short[-1], (296, 1))])
+    found = fast(paths, np.array([0]), np.array([1]))[0]
+    assert found == pytest.approx(reference(walk.tolist(), stays.tolist()), abs=1e-6)

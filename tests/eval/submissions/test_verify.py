@@ -11,6 +11,7 @@ import pytest
 
 from conflictvla.builders.rollouts.schema import FRAME_FEATURES, Rollout
 from conflictvla.eval.recordings.reading import read_rollouts
+from conflictvla.eval.rollouts.recorder import Recorder
 from conflictvla.eval.rollouts.replay import OTHER_PROCESSORS_TOLERANCE, draw_sample, replay_rows
 from conflictvla.eval.scores.scores import score
 from conflictvla.eval.statistics.intervals import Interval
@@ -99,6 +100,48 @@ def a_failure_made_longer_than_the_horizon(r: list[Rollout]) -> list[Rollout]:
 @forgery("ends")
 def a_success_claimed_before_the_end(r: list[Rollout]) -> list[Rollout]:
     return changed(r, REFERENCE, success_step=(r[REFERENCE].episode.success_step or 0) - 5)
+
+
+def as_refused(rollout: Rollout, **changes: object) -> Rollout:
+    """The rollout as if the policy had refused before its last two actions."""
+    refused = {"end": "refused", "refusal_kind": "refusal", "refusal_text": "No.", "success": False}
+    step = len(rollout.frames["action"]) - 2
+    return with_episode(rollout, **{**refused, "success_step": None, "refusal_step": step, **changes})
+
+
+@forgery("ends")
+def a_success_called_a_refusal(r: list[Rollout]) -> list[Rollout]:
+    return [r[0], as_refused(r[FIRST]), *r[2:]]
+
+
+@forgery("replay")
+def a_success_called_a_refusal_with_its_last_actions_at_rest(r: list[Rollout]) -> list[Rollout]:
+    action = r[SECOND].frames["action"].copy()
+    action[-2:] = 0.0
+    return [*r[:SECOND], as_refused(with_frames(r[SECOND], action=action))]
+
+
+@forgery("states")
+def a_refusal_after_the_goal_was_reached(r: list[Rollout]) -> list[Rollout]:
+    done = r[FIRST]
+    scene = SCENES.scene(done.episode.suite, done.episode.base_task)
+    scene.show(done.sim_states[-1])
+    recorder = Recorder(scene, done.episode.targets)
+    recorder.append(np.zeros(7, np.float32))
+    reached = recorder.finish().frames
+    frames = {name: np.concatenate([values, reached[name], reached[name]]) for name, values in done.frames.items()}
+    states = np.concatenate([done.sim_states, done.sim_states[-1:], done.sim_states[-1:]])
+    return [r[0], as_refused(replace(done, frames=frames, sim_states=states)), *r[2:]]
+
+
+@forgery("reading")
+def a_refusal_without_a_word(r: list[Rollout]) -> list[Rollout]:
+    return changed(r, HELD_STILL, end="refused")
+
+
+@forgery("reading")
+def a_refusal_that_succeeds(r: list[Rollout]) -> list[Rollout]:
+    return [r[0], as_refused(r[FIRST], success=True, success_step=3), *r[2:]]
 
 
 @forgery("ends")
