@@ -37,7 +37,7 @@ def show_dry_run(policy: str, instances: Sequence[Instance], *, repeats: int, wo
     OUT.print(table)
     print_line(f"{found.rollouts:,} rollouts")
     print_line(_time_text(found, workers))
-    print_line(f"at most {_rounded(found.gigabytes)} GB on disk, and twice that while the dataset is put together")
+    print_line(f"about {_rounded(found.gigabytes)} GB on disk, and twice that while the dataset is put together")
     print_line("nothing was run that stays")
 
 

@@ -71,7 +71,7 @@ class DryRun:
         action_s: Time of an action while it was measured, mean over the measured suites, in s; None likewise.
         measured_on: Suites on which the policy was measured.
         not_measured: Why it could not be measured; None where it could.
-        gigabytes: Most room that the finished dataset takes, in 10^9 bytes.
+        gigabytes: Room that the finished dataset takes if no rollout reaches its goal, in 10^9 bytes.
     """
 
     policy: str | None

@@ -73,6 +73,7 @@ def _whole(mapping: SuiteMapping) -> PolicyInfo:
     """What the policies are together."""
     members = dict(sorted(mapping.members.items()))
     names = sorted({info.name for info in members.values()})
+    families = {info.family for info in members.values()}
     if mapping.name is None and len(names) > 1:
         raise InvalidInputError(
             f"policy '{mapping.written}': its policies are {', '.join(names)}; name the whole, as in "
@@ -82,7 +83,7 @@ def _whole(mapping: SuiteMapping) -> PolicyInfo:
         name=mapping.name or names[0],
         revision=", ".join(f"{suite}={info.revision}" for suite, info in members.items()),
         settings=_settings({suite: info.settings for suite, info in members.items()}),
-        family=mapping.family,
+        family=mapping.family or (families.pop() if len(families) == 1 else None),
     )
 
 

@@ -26,7 +26,8 @@ class StillCheckpoint:
     def __init__(self) -> None:
         self.alive.add(self)
         gc.collect()
-        self.info = PolicyInfo(name="checkpoint", revision=self.revision, settings={"rate": 20, "of": self.revision})
+        settings: dict[str, str | int | float | bool] = {"rate": 20, "of": self.revision}
+        self.info = PolicyInfo(name="checkpoint", revision=self.revision, settings=settings, family="Scripted")
         with Path(os.environ[LOADED_FILE]).open("a") as log:
             log.write(f"{os.getpid()} {self.revision} {len(self.alive)}\n")
         self._suites: set[str] = set()
