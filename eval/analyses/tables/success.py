@@ -120,6 +120,7 @@ ANALYSIS = Analysis(
     compute=lambda scored: success_table(scored.references),
     labels=(plain("policy"), plain("prompt"), plain("among")),
     numbers=(intervals("success", shown=percent), numbers("cost", 1, "cost"), plain("n")),
+    on_page=False,
 )
 
 BEHAVIOUR = Analysis(
@@ -130,4 +131,5 @@ BEHAVIOUR = Analysis(
     labels=(plain("policy"), plain("prompt"), plain("among"), METRIC, column("unit", lambda row: UNITS[row["metric"]])),
     numbers=(numbers("mean", 3, "mean"), plain("n")),
     supplementary=True,
+    on_page=False,
 )

@@ -115,7 +115,10 @@ def further_tables(scores: Scores) -> list[TextTable]:
     """Tables without a place of their own, where the supplementary measures were taken, as for every report."""
     if not scores.has_supplementary:
         return []
-    shown = (analysis for analysis in scores.analyses() if analysis.on_page and analysis.name not in SHOWN_ELSEWHERE)
+    if scores.provenance.conflicts:
+        shown = [one for one in scores.analyses() if one.on_page and one.name not in SHOWN_ELSEWHERE]
+    else:  # references alone: of all that there is, whatever says something
+        shown = [one for one in scores.analyses() if scores.table(one.name).num_rows]
     return [text_table(scores, analysis.name) for analysis in shown]
 
 

@@ -106,6 +106,7 @@ def test_references_only_are_scored_and_reported_and_said_to_be_no_pairs(folder:
     page = (tmp_path / "r.html").read_text()
     assert "75.0% by persist (P0), 50.0% by persist (P1)" in page
     assert "There are no pairs: only references were rolled out." in page
+    assert page.count("libero_goal/push_the_plate") == 2  # the table of success, P0 and P1
     assert (tmp_path / "t" / "success.csv").is_file()
 
 

@@ -26,6 +26,7 @@ from conflictvla.toolkit.errors import InvalidInputError, NotFoundError, PolicyE
 from conflictvla.toolkit.records import Arm, Instance, Prompt
 
 from ...in_process import conflictvla
+from ..serving.test_serving import served
 from .suite_checkpoints import LOADED_FILE, REVISION_FILE
 
 HERE = Path(__file__).parent
@@ -103,6 +104,27 @@ def test_every_rollout_records_the_whole_mapping_and_a_submission_finds_one_poli
     source = SubmissionSource(folder=tmp_path / "out" / "rollouts" / "both", repo_id="", commit="")
     result = check_submission(source, load_instances()).result
     assert (result.policy_name, result.policy_revision) == ("both", revision)
+
+
+def test_one_server_a_suite_does_what_the_agents_behind_them_do(tmp_path: Path) -> None:
+    chosen = _chosen(10)
+    with served("persist", "vla-eval") as one, served("refuse", "vla-eval") as other:
+        remote = ",".join(
+            f"{suite}=vla-eval://127.0.0.1:{port}?image_size=64&revision={agent}"
+            for suite, port, agent in (("libero_goal", one, "persist"), ("libero_spatial", other, "refuse"))
+        )
+        run_policy(f"name=served,{remote}", chosen, tmp_path, init_states=[0])
+    run_policy("name=local,libero_goal=persist,libero_spatial=refuse", chosen, tmp_path, init_states=[0])
+    by_name = {name: read_rollouts(tmp_path / name) for name in ("served", "local")}
+    actions = {
+        name: {
+            record.rollout_id.removeprefix(name): rollouts.feature("action")[start:end].tobytes()
+            for record, start, end in zip(rollouts.records(), rollouts.offsets, rollouts.offsets[1:], strict=False)
+        }
+        for name, rollouts in by_name.items()
+    }
+    assert actions["served"] == actions["local"]
+    assert {r.policy_revision for r in by_name["served"].records()} == {"libero_goal=persist, libero_spatial=refuse"}
 
 
 def test_a_file_that_changes_during_a_run_changes_nothing(tmp_path: Path, loaded: Path) -> None:
