@@ -99,11 +99,11 @@ def interval_cell(row: Row, name: str, shown: Callable[[float], str] = percent) 
     )
 
 
-def difference_text(row: Row, shown: Callable[[float], str] = percent) -> str:
-    """``difference`` with its interval, in percent or as ``shown`` has it."""
-    low, high = row["difference_lo"], row["difference_hi"]
+def difference_text(row: Row, shown: Callable[[float], str] = percent, name: str = "difference") -> str:
+    """A difference with its interval, in percent or as ``shown`` has it."""
+    low, high = row[f"{name}_lo"], row[f"{name}_hi"]
     interval = "" if math.isnan(low) else f" ({signed(low, shown)} to {signed(high, shown)})"
-    return signed(row["difference"], shown) + interval
+    return signed(row[name], shown) + interval
 
 
 def probe_text(row: Row) -> str:

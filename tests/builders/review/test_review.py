@@ -115,7 +115,7 @@ def test_sheet_does_without_pictures() -> None:
 
 
 def test_shipped_review_column_says_what_the_ledger_says() -> None:
-    contents = {i.case_id: reviewed_content(i.instruction, i.factors) for i in load_instances() if i.case_id}
+    contents = {i.case_id: reviewed_content(i.instruction, i.factors) for i in load_instances() if i.factors}
     standing = standing_verdicts(contents, read_ledger())
 
     for row in load_tasks("cases").select_columns(["case_id", "review"]).to_list():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from conflictvla.builders.probes.instances import probe_instances
 from conflictvla.builders.tasks_dataset.columns import CONFIGS, CONTROLS, PROBES, columns_of, features_of
 from conflictvla.builders.tasks_dataset.reading import has_controls, load_instances, load_tasks, packaged_tasks
 from conflictvla.builders.tasks_dataset.writing import write_tasks
+from conflictvla.cli.app import main
 from conflictvla.eval.submissions.publish import plan_publication
 from conflictvla.toolkit.errors import DatasetError, NotFoundError
 from conflictvla.toolkit.language.plan_json import plan_from_json
@@ -185,6 +188,19 @@ def test_controls_are_published_with_their_release(release: Path, copy: Path) ->
     (copy / CONTROLS / "test.parquet").write_bytes(b"")
     with pytest.raises(DatasetError, match=r"controls/test\.parquet: cannot be read as tasks"):
         plan_publication(copy, repo_id="someone/tasks", version=version)
+
+
+def test_a_case_is_shown_with_its_control(
+    release: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case = "libero_goal/put_the_bowl_on_the_plate/grounding/L1/01"
+    monkeypatch.setattr(sys, "argv", ["conflictvla", "tasks", "show", case, "--tasks", str(release)])
+    with pytest.raises(SystemExit):
+        main()
+
+    shown = capsys.readouterr().out
+    assert shown.startswith("put the red bowl on the plate\n")
+    assert re.search(r"\n +control  put the black bowl on the plate\n", shown)
 
 
 def test_the_packaged_release_is_read_as_it_is() -> None:
