@@ -40,6 +40,13 @@ class PolicyError(ConflictVLAError, RuntimeError):
     """A policy raised, or returned actions that cannot be executed."""
 
 
+class UnavailablePolicyError(PolicyError):
+    """A policy did not answer: its server is gone, or a time limit has passed.
+
+    The rollout may succeed if it is tried again from its start.
+    """
+
+
 def first_line(error: BaseException) -> str:
     """The first line of an error's text, for a message of one line; the name of its type where it has no text."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...toolkit.arrays import FloatArray
-from ...toolkit.errors import PolicyError
+from ...toolkit.errors import PolicyError, UnavailablePolicyError
 from .interface import Episode, Observation, Policy, PolicyInfo, Refusal
 
 
@@ -35,7 +35,7 @@ class TimedPolicy:
         """Begin an episode.
 
         Raises:
-            PolicyError: The policy did not answer in time.
+            UnavailablePolicyError: The policy did not answer in time.
         """
         self._within_limit(lambda: self._policy.reset(episode))
 
@@ -43,7 +43,7 @@ class TimedPolicy:
         """Next actions, or a refusal.
 
         Raises:
-            PolicyError: The policy did not answer in time.
+            UnavailablePolicyError: The policy did not answer in time.
         """
         answer: FloatArray | Refusal = self._within_limit(lambda: self._policy.act(observation))
         return answer
@@ -56,7 +56,7 @@ class TimedPolicy:
             answer, error = self._answers.get(timeout=self._limit_s)
         except queue.Empty:
             self.hung = True
-            raise PolicyError(f"it did not answer within {self._limit_s:g} s") from None
+            raise UnavailablePolicyError(f"it did not answer within {self._limit_s:g} s") from None
         if error is not None:
             raise error
         return answer

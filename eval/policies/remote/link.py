@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from ....toolkit.errors import MissingExtraError, PolicyError, first_line
+from ....toolkit.errors import MissingExtraError, PolicyError, UnavailablePolicyError, first_line
 
 WAIT_S = 10.0
 """How long a server that does not answer is tried again before it counts as absent."""
@@ -22,7 +22,7 @@ CLOSE_S = 0.5
 """How long a server may take to agree to a closing."""
 
 
-class LostConnectionError(PolicyError):
+class LostConnectionError(UnavailablePolicyError):
     """The connection broke while the server was asked; asking again on a new one may help."""
 
 
@@ -50,7 +50,8 @@ class Link:
         """Connect, trying again for a while.
 
         Raises:
-            PolicyError: No server answers, or not as a websocket.
+            UnavailablePolicyError: No server answers.
+            PolicyError: Something answers, but not as a websocket.
             MissingExtraError: The package for websockets is not installed.
         """
         self.close()
@@ -61,7 +62,7 @@ class Link:
                 return
             except (OSError, TimeoutError) as error:
                 if time.monotonic() + pause_s > give_up:
-                    raise PolicyError(
+                    raise UnavailablePolicyError(
                         f"{self.url}: no policy server answers ({error.strerror or type(error).__name__}); "
                         "start it, or correct host and port"
                     ) from error
@@ -88,7 +89,7 @@ class Link:
 
         Raises:
             LostConnectionError: The connection broke.
-            PolicyError: There is none in time.
+            UnavailablePolicyError: There is none in time.
         """
         from websockets.exceptions import ConnectionClosed
 
@@ -96,7 +97,7 @@ class Link:
             received: bytes | str = self._socket.recv(timeout=self._answer_s)
         except TimeoutError as error:
             self.close()  # an answer that comes too late must not be taken for the next one
-            raise PolicyError(
+            raise UnavailablePolicyError(
                 f"{self.url}: no answer within {self._answer_s:g} s; for a slower server give ?answer_s=SECONDS"
             ) from error
         except (ConnectionClosed, OSError) as error:

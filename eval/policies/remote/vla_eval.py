@@ -78,9 +78,7 @@ class VlaEvalPolicy:
             answer = self._ask_server(self._question(observation, self._episode))
         except LostConnectionError as error:
             self._episode = None
-            raise PolicyError(
-                f"{error}, and with it what the server knew of the episode; run again to go on"
-            ) from error
+            raise LostConnectionError(f"{error}, and with it what the server knew of the episode") from error
         refusal = read_refusal(answer, self._link.url)
         if refusal is not None:
             return refusal

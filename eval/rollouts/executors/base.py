@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
-from ....toolkit.errors import InvalidInputError, PolicyError
+from ....toolkit.errors import InvalidInputError, PolicyError, UnavailablePolicyError
 from ....toolkit.simulation.scene_pool import ScenePool
-from ...policies.interface import Policy
+from ...policies.interface import Policy, PolicyInfo
 from ...policies.registry import load_policy
 from ...policies.timed import TimedPolicy
 from ..jobs import Failure, Job, Outcome, batches
@@ -21,6 +23,36 @@ BATCH = 20
 CRASHES = 3
 """How many times a rollout is tried whose process dies."""
 
+TRIES = 3
+"""How many times a rollout is tried whose policy does not answer: its server is gone, or a time limit has passed."""
+
+PAUSE_S = 5.0
+"""Pause before such a rollout is tried again from its start."""
+
+LONGER = 6.0
+"""By how much the next pause is longer: 5 s, then 30 s. A server is waited for beside that; see ``link.WAIT_S``."""
+
+Take = Callable[[Job], bool]
+"""Whether a job is to be run now; asked just before it is."""
+
+
+def take_all(_: Job) -> bool:
+    """Run every job."""
+    return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long a policy is waited for.
+
+    Attributes:
+        answer_limit_s: Longest time that it may take for an answer, in s; None for no limit.
+        pause_s: Pause before a rollout is tried again in which it did not answer, in s.
+    """
+
+    answer_limit_s: float | None = None
+    pause_s: float = PAUSE_S
+
 
 class Executor(Protocol):
     """Runs jobs, and yields what became of each in whatever order they finish.
@@ -29,13 +61,17 @@ class Executor(Protocol):
     one base task stay together.
     """
 
-    def run(self, policy: Policy | str, jobs: Sequence[Job], *, stop_on_failure: bool) -> Iterator[Outcome]:
-        """Run the jobs and yield each when it is done.
+    def run(
+        self, policy: Policy | str, jobs: Sequence[Job], *, stop_on_failure: bool, take: Take = take_all
+    ) -> Iterator[Outcome]:
+        """Run the jobs and yield each when it is done. One in which the policy does not answer is tried again.
 
         Args:
             policy: The policy, or its name.
             jobs: Rollouts to run.
             stop_on_failure: Whether to raise the first failure of the policy, or yield it and go on.
+            take: Asked about each job when its turn has come, perhaps on another thread; if it says no, the job is
+                left out.
 
         Raises:
             PolicyError: The policy failed and ``stop_on_failure`` is set.
@@ -47,41 +83,85 @@ class PolicySource:
 
     Args:
         policy: The policy, or its name.
-        answer_limit_s: Longest time that it may take for an answer, in s; None for no limit.
+        patience: How long it is waited for.
+
+    Attributes:
+        patience: How long it is waited for.
+        info: Where it comes from; None until it was loaded for the first time.
     """
 
-    def __init__(self, policy: Policy | str, answer_limit_s: float | None) -> None:
-        self._given, self._answer_limit_s = policy, answer_limit_s
+    def __init__(self, policy: Policy | str, patience: Patience) -> None:
+        self.patience = patience
+        self.info: PolicyInfo | None = None
+        self._given = policy
         self._policy: Policy | None = None
 
     def policy(self) -> Policy:
-        """The policy, the same object as long as it answers."""
-        stale = isinstance(self._policy, TimedPolicy) and self._policy.hung and isinstance(self._given, str)
-        if self._policy is None or stale:
+        """The policy, the same object as long as it answers.
+
+        Raises:
+            PolicyError: No policy server answers.
+        """
+        limit_s = self.patience.answer_limit_s
+        if self._policy is None or (self._hung and isinstance(self._given, str)):
             loaded = load_policy(self._given) if isinstance(self._given, str) else self._given
-            self._policy = loaded if self._answer_limit_s is None else TimedPolicy(loaded, self._answer_limit_s)
+            self._policy = loaded if limit_s is None else TimedPolicy(loaded, limit_s)
+            self.info = loaded.info
         return self._policy
 
+    @property
+    def can_answer(self) -> bool:
+        """Whether asking again makes sense: not of an object that has hung."""
+        return isinstance(self._given, str) or not self._hung
 
-def run_job(policy: Policy, job: Job, scenes: ScenePool) -> Outcome:
-    """Run one rollout; a failing policy gives an outcome too."""
+    @property
+    def _hung(self) -> bool:
+        return isinstance(self._policy, TimedPolicy) and self._policy.hung
+
+
+def run_job(source: PolicySource, job: Job, scenes: ScenePool) -> Outcome:
+    """Run one rollout; a failing policy gives an outcome too.
+
+    Where the policy does not answer, the rollout is tried again from its start, ``TRIES`` times in all.
+
+    Raises:
+        PolicyError: The policy's server was never reached.
+    """
     scene = scenes.scene(job.instance.suite, job.instance.base_task)
-    try:
-        rollout = run_rollout(scene, policy, job, versions=installed_versions())
-    except PolicyError as error:
-        where = rollout_id(policy.info, job)
-        return Outcome(job=job, rollout=None, failure=Failure(rollout_id=where, error=str(error)))
-    return Outcome(job=job, rollout=rollout)
+    pause_s = source.patience.pause_s
+    for attempt in range(1, TRIES + 1):
+        try:
+            return Outcome(job=job, rollout=run_rollout(scene, source.policy(), job, versions=installed_versions()))
+        except PolicyError as error:
+            if _is_unavailable(error) and attempt < TRIES and source.can_answer:
+                time.sleep(pause_s)
+                pause_s *= LONGER
+                continue
+            if source.info is None:
+                raise
+            tried = f" ({attempt} tries)" if attempt > 1 else ""
+            failure = Failure(rollout_id=rollout_id(source.info, job), error=f"{error}{tried}")
+            return Outcome(job=job, rollout=None, failure=failure)
+    raise AssertionError  # the loop returns
 
 
-def run_job_in_worker(spec: str, answer_limit_s: float | None, job: Job) -> Outcome:
+def _is_unavailable(error: BaseException | None) -> bool:
+    """Whether an error says, or has as its cause, that the policy did not answer."""
+    while error is not None:
+        if isinstance(error, UnavailablePolicyError):
+            return True
+        error = error.__cause__
+    return False
+
+
+def run_job_in_worker(spec: str, patience: Patience, job: Job) -> Outcome:
     """Run one rollout in a worker process, whose policy and scenes stay warm from job to job."""
-    return run_job(_worker_policy(spec, answer_limit_s).policy(), job, _worker_scenes())
+    return run_job(_worker_policy(spec, patience), job, _worker_scenes())
 
 
 @functools.cache
-def _worker_policy(spec: str, answer_limit_s: float | None) -> PolicySource:
-    return PolicySource(spec, answer_limit_s)
+def _worker_policy(spec: str, patience: Patience) -> PolicySource:
+    return PolicySource(spec, patience)
 
 
 @functools.cache

@@ -16,7 +16,18 @@ from ....toolkit.errors import InvalidInputError
 from ....toolkit.processes import worker_processes
 from ...policies.interface import Policy
 from ..jobs import Job, Outcome
-from .base import CRASHES, batches_for, crashed_outcome, raise_failure, require_name, run_job_in_worker
+from .base import (
+    CRASHES,
+    PAUSE_S,
+    Patience,
+    Take,
+    batches_for,
+    crashed_outcome,
+    raise_failure,
+    require_name,
+    run_job_in_worker,
+    take_all,
+)
 
 
 class Processes:
@@ -25,26 +36,29 @@ class Processes:
     Args:
         workers: How many processes.
         answer_limit_s: Longest time that the policy may take for an answer, in s; None for no limit.
+        pause_s: Pause before a rollout is tried again in which the policy did not answer, in s.
 
     Raises:
         InvalidInputError: There is no worker.
     """
 
-    def __init__(self, workers: int, *, answer_limit_s: float | None = None) -> None:
+    def __init__(self, workers: int, *, answer_limit_s: float | None = None, pause_s: float = PAUSE_S) -> None:
         if workers < 1:
             raise InvalidInputError(f"{workers} workers: at least 1 is needed")
-        self._workers, self._answer_limit_s = workers, answer_limit_s
+        self._workers, self._patience = workers, Patience(answer_limit_s=answer_limit_s, pause_s=pause_s)
 
-    def run(self, policy: Policy | str, jobs: Sequence[Job], *, stop_on_failure: bool) -> Iterator[Outcome]:
+    def run(
+        self, policy: Policy | str, jobs: Sequence[Job], *, stop_on_failure: bool, take: Take = take_all
+    ) -> Iterator[Outcome]:
         """Run the jobs; see ``Executor.run``."""
         spec = require_name(policy)
         todo: queue.SimpleQueue[tuple[Job, ...]] = queue.SimpleQueue()
         for batch in batches_for(jobs, self._workers):
             todo.put(batch)
-        done: queue.SimpleQueue[Outcome | Exception] = queue.SimpleQueue()
+        done: queue.SimpleQueue[Outcome | Exception | None] = queue.SimpleQueue()
         stop = threading.Event()
         threads = [
-            threading.Thread(target=_drive_worker, args=(spec, self._answer_limit_s, todo, done, stop), daemon=True)
+            threading.Thread(target=_drive_worker, args=(spec, self._patience, take, todo, done, stop), daemon=True)
             for _ in range(self._workers)
         ]
         for thread in threads:
@@ -52,6 +66,8 @@ class Processes:
         try:
             for _ in jobs:
                 result = done.get()
+                if result is None:
+                    continue
                 if isinstance(result, Exception):
                     raise result
                 if stop_on_failure:
@@ -65,12 +81,13 @@ class Processes:
 
 def _drive_worker(
     spec: str,
-    answer_limit_s: float | None,
+    patience: Patience,
+    take: Take,
     todo: queue.SimpleQueue[tuple[Job, ...]],
-    done: queue.SimpleQueue[Outcome | Exception],
+    done: queue.SimpleQueue[Outcome | Exception | None],
     stop: threading.Event,
 ) -> None:
-    """Feed one worker process, job by job, until nothing is left."""
+    """Feed one worker process, job by job, until nothing is left; None stands for a job that was not to be run."""
     pool = worker_processes(1)
     try:
         while not stop.is_set():
@@ -81,7 +98,10 @@ def _drive_worker(
             for job in batch:
                 if stop.is_set():
                     return
-                pool, outcome = _run_in(pool, spec, answer_limit_s, job)
+                if not take(job):
+                    done.put(None)
+                    continue
+                pool, outcome = _run_in(pool, spec, patience, job)
                 done.put(outcome)
     except Exception as error:  # of any kind: the consumer must get it instead of waiting
         done.put(error)
@@ -89,13 +109,11 @@ def _drive_worker(
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _run_in(
-    pool: ProcessPoolExecutor, spec: str, answer_limit_s: float | None, job: Job
-) -> tuple[ProcessPoolExecutor, Outcome]:
+def _run_in(pool: ProcessPoolExecutor, spec: str, patience: Patience, job: Job) -> tuple[ProcessPoolExecutor, Outcome]:
     """Run a job in the process; where the process dies, in a new one."""
     for _ in range(CRASHES):
         with contextlib.suppress(BrokenProcessPool):
-            return pool, pool.submit(run_job_in_worker, spec, answer_limit_s, job).result()
+            return pool, pool.submit(run_job_in_worker, spec, patience, job).result()
         pool.shutdown(wait=False)
         pool = worker_processes(1)
     return pool, crashed_outcome(spec, job)

@@ -13,7 +13,18 @@ from ....toolkit.errors import ConflictVLAError, InvalidInputError
 from ....toolkit.ray_cluster import ray_cluster, require_ray
 from ...policies.interface import Policy
 from ..jobs import Job, Outcome
-from .base import CRASHES, batches_for, crashed_outcome, raise_failure, require_name, run_job_in_worker
+from .base import (
+    CRASHES,
+    PAUSE_S,
+    Patience,
+    Take,
+    batches_for,
+    crashed_outcome,
+    raise_failure,
+    require_name,
+    run_job_in_worker,
+    take_all,
+)
 
 CPUS_PER_BATCH = 1
 
@@ -24,17 +35,20 @@ class RayCluster:
     Args:
         address: The cluster's address; see ``ray_cluster``.
         answer_limit_s: Longest time that the policy may take for an answer, in s; None for no limit.
+        pause_s: Pause before a rollout is tried again in which the policy did not answer, in s.
 
     Raises:
         MissingExtraError: Ray is not installed.
     """
 
-    def __init__(self, address: str, *, answer_limit_s: float | None = None) -> None:
+    def __init__(self, address: str, *, answer_limit_s: float | None = None, pause_s: float = PAUSE_S) -> None:
         require_ray("running on a cluster")
-        self._address, self._answer_limit_s = address, answer_limit_s
+        self._address, self._patience = address, Patience(answer_limit_s=answer_limit_s, pause_s=pause_s)
 
-    def run(self, policy: Policy | str, jobs: Sequence[Job], *, stop_on_failure: bool) -> Iterator[Outcome]:
-        """Run the jobs; see ``Executor.run``.
+    def run(
+        self, policy: Policy | str, jobs: Sequence[Job], *, stop_on_failure: bool, take: Take = take_all
+    ) -> Iterator[Outcome]:
+        """Run the jobs; see ``Executor.run``. All are taken when their batches are handed to the cluster.
 
         Raises:
             InvalidInputError: The cluster cannot be reached.
@@ -42,16 +56,17 @@ class RayCluster:
         spec = require_name(policy)
         with ray_cluster(self._address) as ray:
             cpus = int(ray.cluster_resources().get("CPU", 1))
-            for outcome in _stream(ray, spec, self._answer_limit_s, batches_for(jobs, cpus)):
+            mine = batches_for([job for job in jobs if take(job)], cpus)
+            for outcome in _stream(ray, spec, self._patience, mine):
                 if stop_on_failure:
                     raise_failure(outcome)
                 yield outcome
 
 
-def _stream(ray: Any, spec: str, answer_limit_s: float | None, batches: Sequence[tuple[Job, ...]]) -> Iterator[Outcome]:
+def _stream(ray: Any, spec: str, patience: Patience, batches: Sequence[tuple[Job, ...]]) -> Iterator[Outcome]:
     """Outcomes of all batches, in whatever order they come back."""
     remote = ray.remote(num_cpus=CPUS_PER_BATCH, max_retries=0)(_run_batch).options(num_returns="streaming")
-    left = {remote.remote(spec, answer_limit_s, batch): list(batch) for batch in batches}
+    left = {remote.remote(spec, patience, batch): list(batch) for batch in batches}
     crashes: dict[Job, int] = {}
     while left:
         ready, _ = ray.wait(list(left), num_returns=1, fetch_local=False)
@@ -73,16 +88,16 @@ def _stream(ray: Any, spec: str, answer_limit_s: float | None, batches: Sequence
             if crashes[jobs[0]] >= CRASHES:
                 yield crashed_outcome(spec, jobs.pop(0))
             if jobs:
-                left[remote.remote(spec, answer_limit_s, tuple(jobs))] = jobs
+                left[remote.remote(spec, patience, tuple(jobs))] = jobs
             continue
         yield outcome
         left[stream] = jobs[1:]
 
 
-def _run_batch(spec: str, answer_limit_s: float | None, jobs: tuple[Job, ...]) -> Iterator[Outcome]:
+def _run_batch(spec: str, patience: Patience, jobs: tuple[Job, ...]) -> Iterator[Outcome]:
     """Runs on a worker: the policy and the scenes stay warm there from batch to batch."""
     for job in jobs:
-        yield run_job_in_worker(spec, answer_limit_s, job)
+        yield run_job_in_worker(spec, patience, job)
 
 
 def _task_error(error: Any) -> Exception:
