@@ -9,6 +9,7 @@ import typer
 
 from ..toolkit.errors import ConflictVLAError
 from .console import WRONG_USAGE, print_error
+from .merging import merge
 from .policies import presets, serve_policy, train_example
 from .preflight import doctor, probe
 from .release import publish, rollouts_app
@@ -32,6 +33,7 @@ for command in (
     cost,
     demo,
     run,
+    merge,
     replay,
     render,
     score,

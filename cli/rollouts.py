@@ -99,6 +99,12 @@ def run(
     ray: Annotated[
         str | None, typer.Option(help="Address of a Ray cluster to run on, or 'local'.", rich_help_panel=EXECUTION)
     ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            help="One part of the base tasks, such as 1/8; the others run in the same OUT.", rich_help_panel=EXECUTION
+        ),
+    ] = None,
     answer_limit: Annotated[
         float,
         typer.Option(help="Longest time for an answer of the policy, in seconds.", rich_help_panel=EXECUTION),
@@ -108,12 +114,15 @@ def run(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Roll a policy out on conflict cases and their references; run again to continue after an interruption.
+    """Roll a policy out on conflict cases and their references.
 
     Without a choice it is the full evaluation: every case under P0 and P1 in five initial states, and the references.
-    Exit code 1 where --keep-going left rollouts out; they are listed in OUT/rollouts/<policy>.failures.jsonl.
+    Run again to continue after an interruption, with more cases or states to extend what is there, or elsewhere at the
+    same time to share the work: only what is missing is run. Exit code 1 where --keep-going left rollouts out; they are
+    listed in OUT/rollouts/<policy>.failures.jsonl, and run again by the next call.
     """
     from ..eval.rollouts.executors.choose import choose_executor
+    from ..eval.rollouts.jobs import parse_shard
     from ..eval.rollouts.run import run_policy
     from ..eval.run_selection import RunSelection
     from ..eval.selection import parse_language_probes, parse_numbers, parse_prompts, parse_visual_probes, with_horizons
@@ -131,11 +140,11 @@ def run(
     )
     instances = with_horizons(selection.instances(), horizon)
     executor = choose_executor(workers, ray, answer_limit_s=answer_limit)
-    repeats = len(states) * len(drawn) * len(probes)
     if dry_run:
+        repeats = len(states) * len(drawn) * len(probes)
         show_dry_run(spec, instances, repeats=repeats, workers=workers, as_json=as_json)
         return
-    with run_progress(len(instances) * repeats, as_json=as_json) as progress:
+    with run_progress(as_json=as_json) as progress:
         finished = run_policy(
             spec,
             instances,
@@ -146,6 +155,7 @@ def run(
             visual_noise=visual_noise,
             executor=executor,
             keep_going=keep_going,
+            shard=None if shard is None else parse_shard(shard),
             progress=progress,
         )
     _print_run(finished, out, as_json=as_json)
@@ -157,6 +167,10 @@ def _print_run(finished: Run, out: Path, *, as_json: bool) -> None:
     if finished.dataset is not None and not as_json:
         print_line(f"{finished.dataset}  {finished.rollouts} rollouts")
         print_line(f"next: conflictvla score {out} --out {out / 'scores.json'}")
+    if finished.unfinished is not None and not as_json:
+        still = finished.unfinished
+        print_line(f"{still.dataset}  unfinished: {still.done} of {still.planned} rollouts")
+        print_line("this part is done; whichever process runs the last rollout writes the dataset")
     if finished.clipped_warning:
         print_warning(finished.clipped_warning)
     if finished.failures:

@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..toolkit.records import Arm
-from .console import print_json, progress_bar
+from .console import ERR, print_json, print_line, print_warning, progress_bar
 
 if TYPE_CHECKING:
     from ..eval.rollouts.run import RunProgress
 
 
 @contextmanager
-def run_progress(total: int, *, as_json: bool) -> Iterator[Callable[[RunProgress], None]]:
+def run_progress(*, as_json: bool) -> Iterator[Callable[[RunProgress], None]]:
     """What is shown after each rollout: an event a line for machines, or a bar with the success so far per arm."""
     if as_json:
         yield lambda state: print_json(_event(state))
         return
     successes: dict[str, list[bool]] = {arm: [] for arm in Arm}
-    with progress_bar("rollouts", total) as advance:
+    bar: list[Callable[..., None]] = []
+    shown = 0
+    with ExitStack() as showing:
 
         def show(state: RunProgress) -> None:
-            if state.job is None:
-                advance("continuing" if state.done else "starting the simulator", state.done)
-                return
-            successes[state.job.instance.arm].append(bool(state.success))
+            nonlocal shown
+            if not bar:
+                bar.append(showing.enter_context(progress_bar("rollouts", state.total)))
+            if state.waiting is not None:
+                print_line(state.waiting, to=ERR)
+            if state.job is not None:
+                successes[state.job.instance.arm].append(bool(state.success))
             rates = ", ".join(f"{arm} {sum(each)}/{len(each)}" for arm, each in successes.items() if each)
-            advance(f"reached the goal: {rates}")
+            start = "continuing" if state.done else "starting the simulator"
+            # Other processes may have finished some since the last report.
+            bar[0](f"reached the goal: {rates}" if rates else start, state.done - shown)
+            shown = state.done
 
         yield show
 
@@ -43,14 +51,27 @@ def _event(state: RunProgress) -> dict[str, Any]:
         "success": state.success,
         "error": state.error,
         "clipped_actions": state.clipped_actions,
+        "waiting": state.waiting,
     }
+
+
+def warn_of_unfinished(source: str) -> None:
+    """Warn of the unfinished runs in a folder, whose rollouts are not among those of its datasets."""
+    from ..eval.recordings.finding import find_runs
+    from ..eval.recordings.sources import HUB, local_folder
+
+    if not source.startswith(HUB):
+        for run in find_runs(local_folder(source)).unfinished:
+            print_warning(f"{run}; what is not in the dataset yet is left out")
 
 
 def show_by_agent(advance: Callable[..., None]) -> Callable[[str, RunProgress], None]:
     """Show the runs of several agents in one bar: each rollout, and at once all that an earlier call finished."""
 
     def show(agent: str, state: RunProgress) -> None:
-        if state.job is None:
+        if state.waiting is not None:
+            print_line(f"{agent}: {state.waiting}", to=ERR)
+        elif state.job is None:
             advance(f"{agent}: ", state.done)
         else:
             advance(f"{agent}: {state.job.instance.instruction}")

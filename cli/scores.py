@@ -21,6 +21,7 @@ from .console import (
     progress_bar,
 )
 from .options import JsonOption, PartialOption, RolloutsArgument
+from .run_progress import warn_of_unfinished
 
 if TYPE_CHECKING:
     from ..eval.scores.scores import Scores
@@ -50,6 +51,7 @@ def score(
 
     if strict and partial:
         raise InvalidInputError("--strict refuses what --partial leaves out: give one of them")
+    warn_of_unfinished(rollouts)
     scores = score_rollouts(
         rollouts, supplementary=supplementary, partial=strict or partial, ray_address=ray, costs=costs
     )
@@ -116,6 +118,7 @@ def report(
 
     if figures is not None:
         check_png()
+    warn_of_unfinished(rollouts)
     scores = score_rollouts(rollouts, supplementary=True, partial=partial)
     write_report(scores, local_folder(rollouts), out, videos=videos)
     print_line(f"{out}  open it in a browser")

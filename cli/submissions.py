@@ -12,6 +12,7 @@ from ..toolkit.atomic_files import write_atomic
 from ..toolkit.records import Family, Level, Prompt
 from .console import FOUND_SOMETHING_WRONG, OUT, print_json, print_line, print_markup, progress_bar
 from .options import DatasetArgument, JsonOption, TasksOption, ToleranceOption
+from .run_progress import warn_of_unfinished
 
 if TYPE_CHECKING:
     from ..eval.submissions.verify import VerificationReport
@@ -97,6 +98,7 @@ def submit(
     from ..eval.submissions.results_file import result_json
     from ..eval.submissions.submit import check_submission, fetch_submission, open_pull_request, review_page
 
+    warn_of_unfinished(dataset)
     kind = SCRIPTED_AGENT if scripted else POLICY
     checked = check_submission(fetch_submission(dataset), load_all_instances(tasks), kind=kind)
     typer.echo(review_page(checked))

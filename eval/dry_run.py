@@ -16,7 +16,7 @@ from ..toolkit.records import Instance
 from ..toolkit.simulation.scene_pool import ScenePool
 from .policies.interface import Policy
 from .policies.registry import policy_for_run
-from .rollouts.executors.base import PolicySource, raise_failure, run_job
+from .rollouts.executors.base import Patience, PolicySource, raise_failure, run_job
 from .rollouts.jobs import Job
 
 BUDGET_S = 60.0
@@ -137,7 +137,7 @@ def _seconds(instance: Instance, rates: dict[str, Rate]) -> float:
 
 def _rates(policy: Policy | str, instances: dict[str, Instance], progress: Callable[[str], None]) -> dict[str, Rate]:
     """The rate of each suite, of as many as there is time for."""
-    source, scenes = PolicySource(policy, ANSWER_LIMIT_S), ScenePool()
+    source, scenes = PolicySource(policy, Patience(answer_limit_s=ANSWER_LIMIT_S, pause_s=0.0)), ScenePool()
     began, found = time.monotonic(), dict[str, Rate]()
     for suite, instance in instances.items():
         if found and time.monotonic() - began > BUDGET_S:
@@ -165,7 +165,7 @@ def _timed(source: PolicySource, instance: Instance, scenes: ScenePool, *, steps
     """Seconds of a rollout that is cut to so many actions, and the rollout."""
     job = Job(instance=replace(instance, horizon=min(steps, instance.horizon)), init_state=0, seed=0)
     began = time.perf_counter()
-    outcome = run_job(source.policy(), job, scenes)
+    outcome = run_job(source, job, scenes)
     seconds = time.perf_counter() - began
     raise_failure(outcome)
     if outcome.rollout is None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..builders.tasks_dataset.reading import load_instances
+from ..toolkit.errors import InvalidInputError
 from ..toolkit.records import Arm, Instance, VisualProbe
 from .policies.interface import Policy
 from .rollouts.executors.base import Executor
@@ -40,7 +41,8 @@ def evaluate(
         progress: Called with the state of the run after each rollout.
 
     Raises:
-        InvalidInputError: The folder holds another run, or cannot be written.
+        InvalidInputError: The folder holds rollouts under other settings or an unfinished run of more, or cannot be
+            written.
         PolicyError: The policy failed; call again to continue where it stopped.
     """
     if instances is None:
@@ -58,5 +60,7 @@ def evaluate(
         executor=executor,
         progress=progress,
     )
+    if run.unfinished is not None:  # what another call has asked for
+        raise InvalidInputError(str(run.unfinished))
     assert run.dataset is not None  # a failing policy raises here, so there is something to score
     return score(run.dataset)

@@ -93,11 +93,13 @@ def test_a_run_can_be_scored_and_reported(conflictvla: Command, run_folder: Path
     assert (tmp_path / "new" / "report.html").read_text().startswith("<!doctype html>")
 
 
-def test_a_finished_run_is_not_run_over(conflictvla: Command, run_folder: Path) -> None:
-    message = error_of(
-        conflictvla("run", "--policy", "persist", "--cases", CASE, "--prompts", "P0", "--out", str(run_folder))
-    )
-    assert "exists already" in message
+def test_a_finished_run_is_not_run_again(conflictvla: Command, run_folder: Path) -> None:
+    before = {file: file.read_bytes() for file in run_folder.rglob("*") if file.is_file()}
+    arguments = ["run", "--policy", "persist", "--cases", CASE, "--prompts", "P0", "--init-states", "0"]
+    result = conflictvla(*arguments, "--out", str(run_folder), "--json")
+    assert result.returncode == 0, result.stderr
+    assert [json.loads(line)["done"] for line in result.stdout.splitlines()] == [3]
+    assert {file: file.read_bytes() for file in run_folder.rglob("*") if file.is_file()} == before
 
 
 def test_a_damaged_dataset_is_named(conflictvla: Command, run_folder: Path, tmp_path: Path) -> None:

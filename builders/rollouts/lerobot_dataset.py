@@ -11,18 +11,18 @@ import importlib.util
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ...toolkit.errors import InvalidInputError, MissingExtraError
+from ...toolkit.errors import InvalidInputError, MissingExtraError, first_line
 from ...toolkit.libero.install import quiet
 from ...toolkit.records import CONTROL_HZ
 from .episode_record import EpisodeRecord, episodes_table
-from .schema import FRAME_FEATURES
+from .schema import FRAME_FEATURES, Rollout
 from .shards import read_shard
 from .sim_states import SimStateWriter
 
@@ -51,33 +51,63 @@ def write_lerobot_dataset(
     """
     if not shards:
         raise InvalidInputError(f"{out}: no rollouts to write")
+    return write_rollouts(map(read_shard, shards), out, repo_id=repo_id, progress=progress)
+
+
+def write_rollouts(
+    rollouts: Iterable[Rollout], out: Path, *, repo_id: str, progress: Callable[[], None] | None = None
+) -> tuple[EpisodeRecord, ...]:
+    """Write rollouts as one dataset, atomically; one at a time is in memory.
+
+    Args:
+        rollouts: At least one, in the order in which the episodes are to be numbered.
+        out: As for ``write_lerobot_dataset``, as the rest is.
+        repo_id: Name that the dataset would have on the Hub.
+        progress: Called after each episode.
+
+    Returns:
+        The episodes written, in their order.
+
+    Raises:
+        InvalidInputError: The folder exists already or cannot be written.
+        MissingExtraError: LeRobot is not installed.
+    """
     if out.exists():
         raise InvalidInputError(f"{out}: exists already; choose another folder or remove it")
     lerobot_dataset = _import_lerobot()
-    out.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+    aside: Path | None = None
     try:
-        root = aside / out.name
-        with _silence_lerobot(), _skip_embedding_images():
-            dataset = lerobot_dataset.create(
-                repo_id=repo_id,
-                fps=CONTROL_HZ,
-                features=lerobot_features(),
-                root=root,
-                robot_type=ROBOT_TYPE,
-                use_videos=False,
-            )
-            states = SimStateWriter(root)
-            try:
-                episodes = [_add_episode(dataset, states, shard, progress) for shard in shards]
-            finally:
-                states.close()
-                dataset.finalize()  # else LeRobot would do so later, after the folder is gone
-        _add_episode_columns(root, episodes)
-        os.replace(root, out)
-        return tuple(episodes)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        aside = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+        episodes = _write_aside(lerobot_dataset, rollouts, aside / out.name, repo_id, progress)
+        os.replace(aside / out.name, out)
+    except OSError as error:
+        why = os.strerror(error.errno) if error.errno else first_line(error)
+        raise InvalidInputError(f"{out}: cannot be written ({why}); make room or choose another place") from error
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        if aside is not None:
+            shutil.rmtree(aside, ignore_errors=True)
+    return episodes
+
+
+def _write_aside(
+    lerobot_dataset: Any, rollouts: Iterable[Rollout], root: Path, repo_id: str, progress: Callable[[], None] | None
+) -> tuple[EpisodeRecord, ...]:
+    with _silence_lerobot(), _skip_embedding_images(), contextlib.ExitStack() as closing:
+        dataset = lerobot_dataset.create(
+            repo_id=repo_id,
+            fps=CONTROL_HZ,
+            features=lerobot_features(),
+            root=root,
+            robot_type=ROBOT_TYPE,
+            use_videos=False,
+        )
+        closing.callback(dataset.finalize)  # else LeRobot would do so later, after the folder is gone
+        states = SimStateWriter(root)
+        closing.callback(states.close)
+        episodes = [_add_episode(dataset, states, rollout, progress) for rollout in rollouts]
+    _add_episode_columns(root, episodes)
+    return tuple(episodes)
 
 
 def check_lerobot() -> None:
@@ -99,9 +129,8 @@ def lerobot_features() -> dict[str, dict[str, Any]]:
 
 
 def _add_episode(
-    dataset: Any, states: SimStateWriter, shard: Path, progress: Callable[[], None] | None
+    dataset: Any, states: SimStateWriter, rollout: Rollout, progress: Callable[[], None] | None
 ) -> EpisodeRecord:
-    rollout = read_shard(shard)
     states.add(rollout.sim_states)
     for t in range(len(rollout.frames["action"])):
         frame: dict[str, Any] = {name: rollout.frames[name][t] for name in FRAME_FEATURES}

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...toolkit.atomic_files import atomic_file
-from ...toolkit.errors import DatasetError
+from ...toolkit.errors import DatasetError, first_line
 from .episode_record import EpisodeRecord
 from .schema import FRAME_FEATURES, Rollout, file_stem
 
@@ -52,6 +52,18 @@ def write_shard(rollout: Rollout, folder: Path) -> Path:
     return path
 
 
+def read_shard_record(path: Path) -> EpisodeRecord:
+    """Read a shard's episode row, without its frames.
+
+    Raises:
+        DatasetError: The file is damaged or not a shard.
+    """
+    try:
+        return EpisodeRecord.from_row(json.loads((pq.read_schema(path).metadata or {})[EPISODE_KEY]))
+    except (OSError, KeyError, ValueError, pa.ArrowException) as error:
+        raise _damaged(path, error) from error
+
+
 def read_shard(path: Path) -> Rollout:
     """Read a shard back.
 
@@ -69,5 +81,9 @@ def read_shard(path: Path) -> Rollout:
             for name, (width, _) in FRAME_FEATURES.items()
         }
     except (OSError, KeyError, ValueError, pa.ArrowException) as error:
-        raise DatasetError(f"{path}: not a complete rollout shard ({error}); delete it and run again") from error
+        raise _damaged(path, error) from error
     return Rollout(episode=EpisodeRecord.from_row(fields), frames=frames, sim_states=np.vstack([before, final]))
+
+
+def _damaged(path: Path, error: Exception) -> DatasetError:
+    return DatasetError(f"{path}: not a complete rollout shard ({first_line(error)}); delete it and run again")

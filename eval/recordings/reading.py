@@ -12,8 +12,9 @@ from ...builders.rollouts.schema import FRAME_FEATURES, TARGET_SLOTS
 from ...toolkit.errors import DatasetError
 from .defects import Inspection
 from .episodes.table import EpisodeTable, read_episodes
+from .finding import find_dataset, find_datasets
 from .frames.table import read_frames
-from .layout import Layout, is_dataset, layout_of
+from .layout import Layout, layout_of
 from .matching import check_total, match_frames
 from .rollout_set import RolloutSet, check_unique, concatenate
 
@@ -46,54 +47,6 @@ class OpenedDataset:
     layout: Layout
     episodes: EpisodeTable
     inspection: Inspection
-
-
-def find_datasets(path: Path | str) -> tuple[Path, ...]:
-    """Folders of the rollout datasets at a path, sorted by name.
-
-    Args:
-        path: One dataset, a folder of datasets, or a run's output folder that holds them under ``rollouts/``.
-
-    Raises:
-        DatasetError: If there is none, or a folder among them was left half written.
-    """
-    path = Path(path)
-    if not path.is_dir():
-        state = "is a file, not a folder" if path.exists() else "no such folder"
-        raise DatasetError(
-            f"{path}: {state}: give a rollout dataset, a folder that contains some, or hf://OWNER/NAME@REVISION"
-        )
-    if is_dataset(path):
-        return (path,)
-    parent = path / "rollouts" if (path / "rollouts").is_dir() else path
-    if parent == path and ((path / "data").is_dir() or (path / "meta").is_dir()):
-        raise DatasetError(f"{path}: not a LeRobot dataset, meta/info.json is missing: record these rollouts again")
-    children = sorted(
-        child
-        for child in parent.iterdir()
-        if child.is_dir() and (is_dataset(child) or (child / "data").is_dir() or (child / "meta").is_dir())
-    )
-    if not children:
-        raise DatasetError(
-            f"{parent}: not a LeRobot dataset (no meta/info.json), nor does it contain one: "
-            "give the folder that `conflictvla run --out` wrote"
-        )
-    for child in children:
-        if not is_dataset(child):
-            raise DatasetError(f"{child}: meta/info.json is missing, so it was left half written: record it again")
-    return tuple(children)
-
-
-def find_dataset(path: Path | str) -> Path:
-    """The one dataset at a path; see ``find_datasets``.
-
-    Raises:
-        DatasetError: If there is none, or there are several.
-    """
-    folders = find_datasets(path)
-    if len(folders) != 1:
-        raise DatasetError(f"{path}: holds {len(folders)} datasets: name one of them, such as {folders[0]}")
-    return folders[0]
 
 
 def read_rollouts(

@@ -1,32 +1,32 @@
 """A run: one policy over many instances, recorded shard by shard, finished as one LeRobot dataset.
 
-What a run consists of is fixed before it starts and stored beside its shards. Called again with the same settings it
-continues where it stopped; with others it refuses, since rollouts under different settings must not be mixed.
+A run goes on wherever it stopped, and grows: called again, it runs what is missing. Several processes may work on one,
+sharing its rollouts or each with a part of its own. Rollouts under different settings are never mixed.
 """
 
 from __future__ import annotations
 
 import itertools
-import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...builders.rollouts.episode_record import EpisodeRecord
-from ...builders.rollouts.lerobot_dataset import check_lerobot, write_lerobot_dataset
-from ...toolkit.atomic_files import write_atomic
+from ...builders.rollouts.lerobot_dataset import check_lerobot
+from ...builders.rollouts.run_layout import UnfinishedRun
 from ...toolkit.errors import InvalidInputError
 from ...toolkit.libero.base_tasks import base_task, check_init_states
 from ...toolkit.records import Arm, Instance, VisualNoise, VisualProbe
-from ..policies.interface import Policy
+from ..policies.interface import Policy, PolicyInfo
 from ..policies.registry import policy_for_run
+from ..policies.spec import safe_name
 from .executors.base import Executor
 from .executors.in_process import InProcess
-from .jobs import Failure, Job, Outcome
-from .run_folder import RunFolder
+from .jobs import Failure, Job, Outcome, RunShard, jobs_of_shard
+from .rollout import rollout_id
+from .run_folder.folder import RunFolder, RunState
+from .run_folder.locks import POLL_S
 from .versions import installed_versions
-
-FAILURES_FILE = "failures.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,11 +35,12 @@ class RunProgress:
 
     Attributes:
         done: Rollouts that are finished or have failed.
-        total: Rollouts of the run.
-        job: The rollout just finished; None for those that an earlier call finished.
+        total: Rollouts of the run, or of this process's shard.
+        job: The rollout just finished; None for those that an earlier call or another process finished.
         success: Whether it reached the reference goal; None where it failed or was finished before.
         error: What went wrong with it, or None.
         clipped_actions: How many of its actions were outside [-1, 1].
+        waiting: What is waited for, in one line, or None.
     """
 
     done: int
@@ -48,23 +49,26 @@ class RunProgress:
     success: bool | None = None
     error: str | None = None
     clipped_actions: int = 0
+    waiting: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """A finished run.
+    """A run, as far as it is when a call ends.
 
     Attributes:
-        dataset: Folder of the LeRobot v3.0 dataset; None where every rollout failed.
+        dataset: Folder of the LeRobot v3.0 dataset; None where the run is unfinished, or every rollout failed.
         rollouts: How many rollouts it holds.
         failures: Rollouts that could not be finished; they are listed beside the dataset too.
         clipped: Actions outside [-1, 1], which were clipped, of each rollout that has some, by rollout id.
+        unfinished: What is missing, where this call has done its part but others have not; None for a finished run.
     """
 
     dataset: Path | None
     rollouts: int
     failures: tuple[Failure, ...]
     clipped: Mapping[str, int]
+    unfinished: UnfinishedRun | None = None
 
     @property
     def clipped_warning(self) -> str | None:
@@ -109,9 +113,13 @@ def run_policy(
     visual_noise: VisualNoise = VisualNoise.GAUSSIAN,
     executor: Executor | None = None,
     keep_going: bool = False,
+    shard: RunShard | None = None,
     progress: Callable[[RunProgress], None] | None = None,
 ) -> Run:
     """Run a policy and leave ``out/<policy name>``, a LeRobot v3.0 dataset of its rollouts.
+
+    What the folder has already is not run again, and the dataset that is there is extended. Several processes may be
+    given the same folder at the same time.
 
     Args:
         policy: The policy, or its name (see ``load_policy``); only a name can be run in several processes.
@@ -123,10 +131,12 @@ def run_policy(
         visual_noise: Kind of the noise of V4.
         executor: Where rollouts are run; in this process by default. The result does not depend on it.
         keep_going: Whether to go on when the policy fails in a rollout; the failure is recorded.
+        shard: Run this part alone; whichever process runs the last rollout of all parts writes the dataset.
         progress: Called after each rollout.
 
     Raises:
-        InvalidInputError: The folder holds a run with other settings, or cannot be written.
+        InvalidInputError: The folder holds rollouts under other settings, or cannot be written.
+        DatasetError: What the folder holds is damaged.
         PolicyError: The policy failed and ``keep_going`` is off; what was finished stays, and the run can be
             continued.
     """
@@ -134,22 +144,28 @@ def run_policy(
     for suite, name in {(instance.suite, instance.base_task) for instance in instances}:
         check_init_states(base_task(suite, name), init_states)
     policy, info = policy_for_run(policy, {instance.suite for instance in instances})
+    if safe_name(info.name) != info.name:
+        raise InvalidInputError(f"policy name '{info.name}': use letters, digits, '-', '_', '.', as a folder has it")
     jobs = _jobs(instances, init_states, seeds, visual_probes, visual_noise)
-    folder, finished = RunFolder(path=out / f".{info.name}", policy=info), out / info.name
-    if finished.exists():
-        raise InvalidInputError(f"{finished}: exists already; choose another --out or remove it")
-    folder.claim(jobs, seeds, installed_versions())
-    failures = _run_missing(policy, jobs, folder, executor or InProcess(), keep_going=keep_going, progress=progress)
-    shards = [shard for shard in map(folder.shard, jobs) if shard.exists()]
-    episodes: tuple[EpisodeRecord, ...] = ()
-    if shards:
-        name = info.name.replace("_", "-")
-        episodes = write_lerobot_dataset(shards, finished, repo_id=f"conflictvla/rollouts-{name}")
-    if failures:
-        _write_failures(failures, out / f"{info.name}.{FAILURES_FILE}")
-    folder.remove()
-    clipped = {episode.rollout_id: episode.clipped_actions for episode in episodes if episode.clipped_actions}
-    return Run(dataset=finished if shards else None, rollouts=len(shards), failures=failures, clipped=clipped)
+    mine = jobs if shard is None else jobs_of_shard(jobs, shard)
+    reporter = _Reporter(progress or (lambda _: None), total=len(mine))
+    folder = RunFolder(out / info.name, reporter.wait)
+    with folder.at_work(info, jobs, mine, installed_versions()):
+        _run_missing(policy, info, mine, folder, executor or InProcess(), reporter, keep_going=keep_going)
+        state = folder.finish()
+    return _run_of(state, folder.dataset, reporter)
+
+
+def _run_of(state: RunState, dataset: Path, reporter: _Reporter) -> Run:
+    if state.unfinished is not None:
+        failures = tuple(sorted(reporter.failures, key=lambda failure: failure.rollout_id))
+        return Run(dataset=None, rollouts=0, failures=failures, clipped={}, unfinished=state.unfinished)
+    return Run(
+        dataset=dataset if state.records else None,
+        rollouts=len(state.records),
+        failures=state.failures,
+        clipped={each.rollout_id: each.clipped_actions for each in state.records if each.clipped_actions},
+    )
 
 
 def _jobs(
@@ -169,26 +185,67 @@ def _jobs(
 
 def _run_missing(
     policy: Policy | str,
+    info: PolicyInfo,
     jobs: Sequence[Job],
     folder: RunFolder,
     executor: Executor,
+    reporter: _Reporter,
     *,
     keep_going: bool,
-    progress: Callable[[RunProgress], None] | None,
-) -> tuple[Failure, ...]:
-    """Run what has no shard yet; each rollout is stored before it is reported."""
-    missing = [job for job in jobs if not folder.shard(job).exists()]
-    done, failures = len(jobs) - len(missing), []
-    report = progress or (lambda _: None)
-    report(RunProgress(done=done, total=len(jobs), job=None))
-    for outcome in executor.run(policy, missing, stop_on_failure=not keep_going):
-        if outcome.rollout is not None:
-            folder.store(outcome.rollout)
-        if outcome.failure is not None:
-            failures.append(outcome.failure)
-        done += 1
-        report(_progress_of(outcome, done, len(jobs)))
-    return tuple(sorted(failures, key=lambda failure: failure.rollout_id))
+) -> None:
+    """Run what is neither there nor run by another process, and wait for that; each rollout is stored at once."""
+    while True:
+        missing = folder.open_jobs(info, jobs)
+        reporter.skip(len(jobs) - len(missing))
+        if not missing:
+            return
+        free, holders = folder.unclaimed(info, missing)
+        if not free:
+            reporter.wait(f"waiting for the last rollouts of {', '.join(sorted(map(str, holders)))}")
+            time.sleep(POLL_S)
+            continue
+        outcomes = executor.run(
+            policy, free, stop_on_failure=not keep_going, take=lambda job: folder.take(rollout_id(info, job))
+        )
+        for outcome in outcomes:
+            if outcome.rollout is not None:
+                folder.store(outcome.rollout)
+            if outcome.failure is not None:
+                folder.fail(outcome.failure)
+            reporter.add(outcome)
+
+
+class _Reporter:
+    """Reports how far a run is: never backwards, and each rollout once.
+
+    Args:
+        progress: What is called.
+        total: Rollouts of this process.
+    """
+
+    def __init__(self, progress: Callable[[RunProgress], None], *, total: int) -> None:
+        self.failures: list[Failure] = []
+        self._progress, self._total = progress, total
+        self._done: int | None = None
+        self._waiting: str | None = None
+
+    def skip(self, done: int) -> None:
+        """Report, at the beginning or where it is news, how many are done, whoever has run them."""
+        if self._done is None or done > self._done:
+            self._done = done
+            self._progress(RunProgress(done=done, total=self._total, job=None))
+
+    def add(self, outcome: Outcome) -> None:
+        """Report a rollout that was run here."""
+        self._done = min(self._total, (self._done or 0) + 1)
+        self.failures += [] if outcome.failure is None else [outcome.failure]
+        self._progress(_progress_of(outcome, self._done, self._total))
+
+    def wait(self, what: str) -> None:
+        """Report once what is waited for."""
+        if what != self._waiting:
+            self._waiting = what
+            self._progress(RunProgress(done=self._done or 0, total=self._total, job=None, waiting=what))
 
 
 def _progress_of(outcome: Outcome, done: int, total: int) -> RunProgress:
@@ -203,8 +260,3 @@ def _progress_of(outcome: Outcome, done: int, total: int) -> RunProgress:
         success=episode.success,
         clipped_actions=episode.clipped_actions or 0,
     )
-
-
-def _write_failures(failures: Sequence[Failure], file: Path) -> None:
-    lines = [json.dumps({"rollout_id": failure.rollout_id, "error": failure.error}) for failure in failures]
-    write_atomic(file, "\n".join(lines) + "\n")

@@ -14,6 +14,7 @@ from ...builders.tasks_dataset.columns import CONFIGS, CONTROLS, PROBES
 from ...builders.tasks_dataset.reading import has_controls, has_probes, load_tasks
 from ...toolkit.errors import DatasetError, InvalidInputError
 from ...toolkit.markdown import code_span, markdown_table
+from ..recordings.finding import find_dataset, find_runs
 from ..recordings.reading import read_rollouts
 from ..recordings.video_files import RENDERED
 from ..scores.formats import markdown
@@ -28,7 +29,7 @@ def plan_publication(folder: Path, *, repo_id: str, version: str) -> Release:
     """Check a dataset and list what its release would consist of; nothing is sent.
 
     Args:
-        folder: A task release, one dataset of rollouts, or a folder with leaderboard results.
+        folder: A task release, a folder with one dataset of rollouts, or a folder with leaderboard results.
         repo_id: ``OWNER/NAME`` on the Hub.
         version: Such as ``1.0.0``; a task release must be of that version itself.
 
@@ -39,16 +40,27 @@ def plan_publication(folder: Path, *, repo_id: str, version: str) -> Release:
     tags: tuple[str, ...] = ()
     if (folder / "instances").is_dir():
         card = _tasks_card(folder, version)
-    elif (folder / "meta" / "info.json").is_file():
-        card, tags = _rollouts_card(folder, repo_id, version), (LEROBOT_TAG,)
     elif (folder / "results").is_dir():
         card = _results_card(folder, repo_id, version)
     else:
+        folder = _rollouts_folder(folder)
+        card, tags = _rollouts_card(folder, repo_id, version), (LEROBOT_TAG,)
+    note = _template("release_note.md").format(repo_id=repo_id, version=version)
+    return plan_release(folder, repo_id=repo_id, version=version, card=card + note, moving_tags=tags)
+
+
+def _rollouts_folder(folder: Path) -> Path:
+    """The one dataset of rollouts in a folder, which may lie deeper."""
+    runs = find_runs(folder)
+    if not runs.datasets and not runs.unfinished:
         raise DatasetError(
             f"{folder}: neither a task release (instances/), nor rollouts (meta/info.json), nor results (results/)"
         )
-    note = _template("release_note.md").format(repo_id=repo_id, version=version)
-    return plan_release(folder, repo_id=repo_id, version=version, card=card + note, moving_tags=tags)
+    dataset = find_dataset(folder)
+    for run in runs.unfinished:
+        if run.dataset == dataset:
+            raise DatasetError(str(run))
+    return dataset
 
 
 def _tasks_card(folder: Path, version: str) -> str:

@@ -129,7 +129,7 @@ def _means(effects: pa.Table, measure: Measure) -> Iterator[tuple[str, str | flo
 
 
 def _values(effects: pa.Table, measure: Measure, side: str) -> FloatArray:
-    return effects[f"{measure.name}_{side}"].to_numpy().astype(np.float64)
+    return np.asarray(effects[f"{measure.name}_{side}"].to_numpy(), np.float64)
 
 
 ANALYSIS = Analysis(

@@ -115,7 +115,9 @@ def test_sheet_does_without_pictures() -> None:
 
 
 def test_shipped_review_column_says_what_the_ledger_says() -> None:
-    contents = {i.case_id: reviewed_content(i.instruction, i.factors) for i in load_instances() if i.factors}
+    contents = {
+        i.case_id: reviewed_content(i.instruction, i.factors) for i in load_instances() if i.factors and i.case_id
+    }
     standing = standing_verdicts(contents, read_ledger())
 
     for row in load_tasks("cases").select_columns(["case_id", "review"]).to_list():

@@ -417,8 +417,8 @@ def test_text_that_is_not_utf8_is_refused(dataset: Path) -> None:
 def test_a_refusal_that_cannot_be(tmp_path: Path, name: str, value: object, rule: str) -> None:
     plain, other = two_rollouts()
     steps = len(other.frames["action"])
-    refused = {"end": "refused", "refusal_kind": "refusal", "refusal_text": "No mug here.", "refusal_step": steps - 2}
-    episode = dataclasses.replace(other.episode, success=False, success_step=None, **refused)
+    failed = dataclasses.replace(other.episode, success=False, success_step=None, end="refused")
+    episode = dataclasses.replace(failed, refusal_kind="refusal", refusal_text="No mug here.", refusal_step=steps - 2)
     dataset = write_dataset(tmp_path / "set", [plain, dataclasses.replace(other, episode=episode)])
     assert read_rollouts(dataset).steps_to_end.tolist() == [len(plain.frames["action"]), episode.horizon]
     set_value(dataset / EPISODES, name, 1, value)

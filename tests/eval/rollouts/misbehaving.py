@@ -78,3 +78,34 @@ class Hangs(Drift):
         while self._conflict:
             time.sleep(60.0)
         return super().act(observation)
+
+
+class Slow(Drift):
+    """Takes its time, so that processes meet."""
+
+    def act(self, observation: Observation) -> FloatArray:
+        time.sleep(0.1)
+        return super().act(observation)
+
+
+class Otherwise(Drift):
+    """Goes by the same name and moves otherwise."""
+
+    def act(self, observation: Observation) -> FloatArray:
+        return -super().act(observation)
+
+
+class Revised(Drift):
+    """Another revision."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.info = PolicyInfo(name="drift", revision="2")
+
+
+class OtherName(Drift):
+    """Another policy."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.info = PolicyInfo(name="other", revision="1")

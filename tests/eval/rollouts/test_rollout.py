@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from conflictvla.builders.rollouts.run_layout import SHARDS
 from conflictvla.builders.rollouts.shards import shard_path
 from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.policies.interface import Episode, Observation, PolicyInfo
@@ -21,7 +22,6 @@ from conflictvla.eval.rollouts.executors.in_process import InProcess
 from conflictvla.eval.rollouts.jobs import Job
 from conflictvla.eval.rollouts.rollout import rollout_id, run_rollout
 from conflictvla.eval.rollouts.run import RunProgress, run_policy, with_references
-from conflictvla.eval.rollouts.run_folder import SHARDS
 from conflictvla.eval.rollouts.versions import installed_versions
 from conflictvla.toolkit.arrays import FloatArray
 from conflictvla.toolkit.errors import InvalidInputError, NotFoundError, PolicyError
@@ -192,18 +192,27 @@ def test_an_unfinished_run_with_other_settings_is_not_continued(
     chosen = _p0(short)
     with pytest.raises(PolicyError):
         run_policy(Wave(lambda seen: "stop"), chosen, tmp_path, init_states=[0], executor=InProcess(scenes))
-    with pytest.raises(InvalidInputError, match=r"an unfinished run with other rollouts, seeds;"):
-        run_policy(Wave(), chosen, tmp_path, init_states=[0, 1], seeds=[3], executor=InProcess(scenes))
+    longer = [dataclasses.replace(instance, horizon=HORIZON + 1) for instance in chosen]
+    with pytest.raises(InvalidInputError, match=rf"with another horizon \({HORIZON} there, {HORIZON + 1} here\);"):
+        run_policy(Wave(), longer, tmp_path, init_states=[0], executor=InProcess(scenes))
+    other = Wave()
+    other.info = dataclasses.replace(other.info, revision="2", settings={"chunk": 5})
+    with pytest.raises(InvalidInputError) as caught:
+        run_policy(other, chosen, tmp_path, init_states=[0], executor=InProcess(scenes))
+    assert str(caught.value) == (
+        f"{tmp_path / 'wave'}: was run with other policy_revision (1 there, 2 here), policy_settings.chunk (4 there, 5 "
+        "here); give the same, or choose another --out"
+    )
 
     settings = tmp_path / ".wave" / "run.json"
     assert '"rounding_kernel"' in settings.read_text()
-    kernel = json.loads(settings.read_text())["versions"]["rounding_kernel"]
+    kernel = json.loads(settings.read_text())["rounding_kernel"]
     settings.write_text(settings.read_text().replace(kernel, "Sandybridge"))
-    with pytest.raises(InvalidInputError, match=rf"versions.rounding_kernel \(Sandybridge there, {kernel} here\);"):
+    with pytest.raises(InvalidInputError, match=rf"other rounding_kernel \(Sandybridge there, {kernel} here\);"):
         run_policy(Wave(), chosen, tmp_path, init_states=[0], executor=InProcess(scenes))
 
 
-def test_a_finished_run_is_not_overwritten(tmp_path: Path, short: tuple[Instance, ...]) -> None:
+def test_a_folder_that_is_no_dataset_is_not_overwritten(tmp_path: Path, short: tuple[Instance, ...]) -> None:
     (tmp_path / "wave").mkdir()
     with pytest.raises(InvalidInputError, match="exists already"):
         run_policy(Wave(), _p0(short), tmp_path, init_states=[0])

@@ -1,0 +1,52 @@
+"""The command that joins runs: merge."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..toolkit.errors import InvalidInputError
+from .console import FOUND_SOMETHING_WRONG, print_json, print_line, print_warning
+from .options import JsonOption
+
+
+def merge(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders with runs, finished or not.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the joined runs; without it, the one RUN given is finished.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Join runs of the same policy into one dataset, or finish a run whose parts are all there.
+
+    Of several policies each gets a dataset of its own, OUT/rollouts/<policy>. Rollouts under different settings are
+    refused, and so are two different recordings of one rollout; the same recording twice is taken once.
+    """
+    from ..eval.rollouts.run_folder.merging import finish_runs, merge_runs
+
+    if out is not None:
+        merged, unfinished = merge_runs(runs, out)
+        for run in unfinished:
+            print_warning(f"{run.dataset}: unfinished, {run.done} of {run.planned} rollouts, which are taken")
+        for one in merged:
+            repeated = f", {one.repeated} of them there twice and the same" if one.repeated else ""
+            _show(one.dataset, one.rollouts, repeated, as_json=as_json)
+        return
+    if len(runs) != 1:
+        raise InvalidInputError(f"{len(runs)} runs: give --out, the folder for the joined runs")
+    failed = 0
+    for dataset, state in finish_runs(runs[0]).items():
+        _show(dataset, len(state.records), "", as_json=as_json)
+        failed += len(state.failures)
+    if failed:
+        print_warning(f"{failed} rollouts failed, see the list beside the dataset; give the run's command again")
+        raise typer.Exit(FOUND_SOMETHING_WRONG)
+
+
+def _show(dataset: Path, rollouts: int, note: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"dataset": str(dataset), "rollouts": rollouts})
+    else:
+        print_line(f"{dataset}  {rollouts} rollouts{note}")

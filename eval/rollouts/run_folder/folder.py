@@ -1,0 +1,325 @@
+"""The folder of a run: begun, shared by several processes, finished as a dataset, and extended later."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ....builders.rollouts.episode_record import EpisodeRecord
+from ....builders.rollouts.lerobot_dataset import write_rollouts
+from ....builders.rollouts.run_layout import (
+    NEXT,
+    PLANS,
+    PREVIOUS,
+    SETTINGS_FILE,
+    SHARDS,
+    PlannedRollout,
+    UnfinishedRun,
+    finished_folder,
+    planned_rollouts,
+    shard_stems,
+    unfinished_run,
+    work_folder,
+)
+from ....builders.rollouts.schema import Rollout, file_stem
+from ....builders.rollouts.shards import write_shard
+from ....toolkit.atomic_files import write_atomic
+from ....toolkit.errors import InvalidInputError
+from ...policies.interface import PolicyInfo
+from ..jobs import Failure, Job
+from ..rollout import rollout_id
+from ..versions import Versions
+from .claims import Claims
+from .locks import Heartbeat, Lock, Worker, locked
+from .recorded_rollouts import RecordedRollout, hub_name, in_order, rollouts_of_dataset, rollouts_of_shards
+from .settings import RunSettings, differences, joined, read_settings, settings_of_jobs, settings_of_record
+
+FAILURES = "failures"
+FAILURES_FILE = "failures.jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunState:
+    """How far a run is.
+
+    Attributes:
+        records: The rollouts of its dataset; none while it is unfinished.
+        failures: Rollouts that could not be finished.
+        unfinished: How much is missing; None for a finished run.
+    """
+
+    records: tuple[EpisodeRecord, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    unfinished: UnfinishedRun | None = None
+
+
+class RunFolder:
+    """A policy's run on disk, as one process sees it; others may work on it at the same time.
+
+    Args:
+        dataset: Where its dataset is, or will be.
+        wait: Called with one line where another process is waited for.
+    """
+
+    def __init__(self, dataset: Path, wait: Callable[[str], None]) -> None:
+        self.dataset, self.path = dataset, work_folder(dataset)
+        self._wait, self._worker, self._heartbeat = wait, Worker(), Heartbeat()
+        self._claims = Claims(self.path, self._worker)
+        self._finished: list[RecordedRollout] = []
+        self._finished_stems: set[str] = set()
+
+    @contextlib.contextmanager
+    def at_work(
+        self, policy: PolicyInfo, jobs: Sequence[Job], mine: Sequence[Job], versions: Versions
+    ) -> Iterator[None]:
+        """Plan rollouts, beside whatever the run has already; while the block runs they can be claimed and stored.
+
+        Args:
+            policy: The policy.
+            jobs: All rollouts of this call.
+            mine: Those of them that this process is to run; where they have failed before, they are tried again.
+            versions: Installed software.
+
+        Raises:
+            InvalidInputError: The run's settings are others, the folder cannot be written, or is no run's.
+            DatasetError: What is there is damaged.
+        """
+        with self._heartbeat, contextlib.ExitStack() as working:
+            with self._locked():
+                self._recover()
+                self._read_finished()
+                self._check(policy, jobs, versions)
+                if self.path.exists() or self._missing(policy, mine):
+                    self._plan(policy, jobs, versions)
+                    self._forget_failures(policy, mine)
+                    working.enter_context(self._claims.held(self._heartbeat))
+            yield
+
+    def open_jobs(self, policy: PolicyInfo, jobs: Sequence[Job]) -> list[Job]:
+        """The rollouts of these that are neither finished nor failed; none where another process finished the run."""
+        if not (self.path / SETTINGS_FILE).exists():
+            return []
+        settled = self._finished_stems | shard_stems(self.path) | self._failure_stems()
+        return [job for job in jobs if file_stem(rollout_id(policy, job)) not in settled]
+
+    def take(self, where: str) -> bool:
+        """Whether this process is to run a rollout now, by its id: no other does, and it is not done."""
+        stem = file_stem(where)
+        if not self._claims.take(stem):
+            return False
+        places = (self.path / SHARDS / f"{stem}.parquet", self.path / FAILURES / f"{stem}.json")
+        if stem in self._finished_stems or any(place.exists() for place in places):
+            self._claims.release(stem)
+            return False
+        return True
+
+    def unclaimed(self, policy: PolicyInfo, jobs: Iterable[Job]) -> tuple[list[Job], set[Worker]]:
+        """Those of these rollouts that no living process has claimed, and which processes have claimed the others."""
+        claimed = self._claims.living()
+        free, holders = list[Job](), set[Worker]()
+        for job in jobs:
+            stem = file_stem(rollout_id(policy, job))
+            if stem in claimed:
+                holder = claimed[stem]
+                holders |= {holder} if holder else set()
+            else:
+                free.append(job)
+        return free, holders
+
+    def store(self, rollout: Rollout) -> None:
+        """Write a finished rollout; afterwards an interruption cannot lose it."""
+        if (self.path / SETTINGS_FILE).exists():  # else another process has run it too, and finished the run
+            write_shard(rollout, self.path / SHARDS)
+        self._claims.release(file_stem(rollout.episode.rollout_id))
+
+    def fail(self, failure: Failure) -> None:
+        """Note that a rollout has failed, and is not to be tried again before the next call."""
+        if (self.path / SETTINGS_FILE).exists():
+            write_atomic(self.path / FAILURES / f"{file_stem(failure.rollout_id)}.json", json.dumps(asdict(failure)))
+        self._claims.release(file_stem(failure.rollout_id))
+
+    def finish(self) -> RunState:
+        """Write the dataset, or extend it, if nothing that any call has asked for is missing.
+
+        Raises:
+            InvalidInputError: It cannot be written.
+            DatasetError: A shard is damaged.
+        """
+        if not (self.path / SETTINGS_FILE).exists() and self._finished:
+            return self._state()
+        with self._locked() as lock:
+            if not (self.path / SETTINGS_FILE).exists():
+                self._read_finished()
+                return self._state()
+            unfinished = unfinished_run(self.path)
+            settled = self._finished_stems | shard_stems(self.path) | self._failure_stems()
+            if any(file_stem(planned.rollout_id) not in settled for planned in planned_rollouts(self.path)):
+                return RunState(unfinished=unfinished)
+            self._write(lock)
+            return self._state()
+
+    def finish_alone(self) -> RunState:
+        """As ``finish``, but of a run that this process does not work on.
+
+        Raises:
+            InvalidInputError: It cannot be written.
+            DatasetError: A shard is damaged.
+        """
+        with self._heartbeat:
+            with self._locked():
+                self._recover()
+                self._read_finished()
+            return self.finish()
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[Lock]:
+        try:
+            self.dataset.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InvalidInputError(f"{self.dataset.parent}: cannot be written ({error.strerror})") from error
+        file = self.path.with_name(f"{self.path.name}.lock")
+        with locked(file, self._worker, self._heartbeat, self._wait) as lock:
+            yield lock
+
+    def _recover(self) -> None:
+        """Put right what a process has left that was killed while it exchanged the dataset or removed this folder."""
+        there = finished_folder(self.dataset)
+        if there is not None and there != self.dataset:
+            os.rename(there, self.dataset)
+        leftovers = [self.path / NEXT, self.path / PREVIOUS, *self.path.glob(f".{NEXT}-*")]
+        leftovers += self.path.parent.glob(f"{self.path.name}.removed-*")
+        if not (self.path / SETTINGS_FILE).exists():
+            leftovers.append(self.path)
+        for leftover in leftovers:
+            shutil.rmtree(leftover, ignore_errors=True)
+
+    def _read_finished(self) -> None:
+        if self.dataset.exists() and finished_folder(self.dataset) != self.dataset:
+            raise InvalidInputError(
+                f"{self.dataset}: exists already and is no dataset of rollouts; choose another --out or remove it"
+            )
+        self._finished = rollouts_of_dataset(self.dataset) if self.dataset.exists() else []
+        self._finished_stems = {file_stem(each.record.rollout_id) for each in self._finished}
+
+    def _check(self, policy: PolicyInfo, jobs: Sequence[Job], versions: Versions) -> None:
+        """Refuse rollouts that must not be mixed with those that are there."""
+        there = [*dict.fromkeys(settings_of_record(each.record) for each in self._finished), *self._settings()]
+        for before in there:
+            for now in settings_of_jobs(policy, jobs, versions):
+                if differing := differences(before, now):
+                    raise InvalidInputError(
+                        f"{self.dataset}: was run with other {', '.join(differing)}; give the same, or choose another "
+                        "--out"
+                    )
+        known: dict[str, EpisodeRecord | PlannedRollout] = {
+            each.record.rollout_id: each.record for each in self._finished
+        }
+        known |= {planned.rollout_id: planned for planned in planned_rollouts(self.path)}
+        for job in jobs:
+            before_it = known.get(rollout_id(policy, job))
+            for name in ("instruction", "horizon"):
+                if before_it is not None and getattr(before_it, name) != getattr(job.instance, name):
+                    raise InvalidInputError(
+                        f"{self.dataset}: {before_it.rollout_id} was run with another {name} "
+                        f"({getattr(before_it, name)} there, {getattr(job.instance, name)} here); choose another --out"
+                    )
+
+    def _settings(self) -> list[RunSettings]:
+        file = self.path / SETTINGS_FILE
+        if not file.exists():
+            return []
+        try:
+            return [read_settings(file.read_text(encoding="utf-8"))]
+        except (OSError, ValueError, TypeError) as error:
+            raise InvalidInputError(f"{file}: unreadable; remove {self.path} and run again") from error
+
+    def _missing(self, policy: PolicyInfo, jobs: Sequence[Job]) -> bool:
+        return any(file_stem(rollout_id(policy, job)) not in self._finished_stems for job in jobs)
+
+    def _plan(self, policy: PolicyInfo, jobs: Sequence[Job], versions: Versions) -> None:
+        """Write down what is to be run."""
+        (self.path / SHARDS).mkdir(parents=True, exist_ok=True)
+        rows = [
+            PlannedRollout(
+                rollout_id=rollout_id(policy, job), instruction=job.instance.instruction, horizon=job.instance.horizon
+            )
+            for job in jobs
+        ]
+        text = json.dumps([asdict(row) for row in rows], indent=0)
+        write_atomic(self.path / PLANS / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json", text)
+        settings = self._settings()
+        before = settings[0] if settings else None
+        merged = before
+        for now in settings_of_jobs(policy, jobs, versions):
+            merged = now if merged is None else joined(merged, now)
+        if merged != before and merged is not None:
+            write_atomic(self.path / SETTINGS_FILE, json.dumps(asdict(merged), indent=1, sort_keys=True))
+
+    def _forget_failures(self, policy: PolicyInfo, jobs: Iterable[Job]) -> None:
+        failed = self._failure_stems()
+        for stem in {file_stem(rollout_id(policy, job)) for job in jobs} & failed:
+            (self.path / FAILURES / f"{stem}.json").unlink(missing_ok=True)
+
+    def _write(self, lock: Lock) -> None:
+        """Exchange the dataset, if there is one, for one with all rollouts, and remove this folder."""
+        new = [
+            each
+            for each in rollouts_of_shards(self.path)
+            if file_stem(each.record.rollout_id) not in self._finished_stems
+        ]
+        failures = self._failures()
+        if new:
+            name = new[0].record.policy_name
+            shutil.rmtree(self.path / NEXT, ignore_errors=True)
+            write_rollouts(in_order([*self._finished, *new]), self.path / NEXT, repo_id=hub_name(name))
+            lock.check()
+            if self.dataset.exists():
+                os.rename(self.dataset, self.path / PREVIOUS)
+            os.rename(self.path / NEXT, self.dataset)
+            self._finished = rollouts_of_dataset(self.dataset)
+        self._write_failures(failures)
+        lock.check()
+        aside = self.path.with_name(f"{self.path.name}.removed-{self._worker.token}")
+        os.rename(self.path, aside)
+        shutil.rmtree(aside, ignore_errors=True)
+
+    def _failure_stems(self) -> set[str]:
+        return {file.stem for file in (self.path / FAILURES).glob("*.json")}
+
+    def _failures(self) -> list[Failure]:
+        files = sorted((self.path / FAILURES).glob("*.json"))
+        return [Failure(**json.loads(file.read_text(encoding="utf-8"))) for file in files]
+
+    def _listed_failures(self) -> list[Failure]:
+        """The failures listed beside the dataset."""
+        file = self._failures_file
+        lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+        try:
+            return [Failure(**json.loads(line)) for line in lines if line]
+        except (ValueError, TypeError) as error:
+            raise InvalidInputError(f"{file}: unreadable; remove it and run again") from error
+
+    @property
+    def _failures_file(self) -> Path:
+        return self.dataset.with_name(f"{self.dataset.name}.{FAILURES_FILE}")
+
+    def _write_failures(self, new: Iterable[Failure]) -> None:
+        """List the failures of this run and earlier ones, without those that have succeeded since."""
+        finished = {each.record.rollout_id for each in self._finished}
+        listed = {failure.rollout_id: failure for failure in (*self._listed_failures(), *new)}
+        left = [listed[name] for name in sorted(listed) if name not in finished]
+        if left:
+            lines = [json.dumps({"rollout_id": failure.rollout_id, "error": failure.error}) for failure in left]
+            write_atomic(self._failures_file, "\n".join(lines) + "\n")
+        else:
+            self._failures_file.unlink(missing_ok=True)
+
+    def _state(self) -> RunState:
+        records = tuple(each.record for each in self._finished)
+        return RunState(records=records, failures=tuple(self._listed_failures()))

@@ -1,0 +1,195 @@
+"""Runs that grow, are cut into shards, stopped and merged: the same dataset to the last byte as of a run in one go."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from conflictvla.eval.recordings.finding import find_datasets, find_runs
+from conflictvla.eval.rollouts.jobs import Job, jobs_of_shard, parse_shard
+from conflictvla.eval.rollouts.run_folder.merging import finish_runs, merge_runs
+from conflictvla.toolkit.errors import DatasetError, InvalidInputError, PolicyError
+from conflictvla.toolkit.simulation.scene_pool import ScenePool
+
+from .short_runs import ALL, BASE_TASKS, POLICIES, Seen, content, instances_of, run
+
+
+@pytest.fixture(scope="module", autouse=True)
+def importable_policies() -> None:
+    sys.path.insert(0, str(POLICIES))
+
+
+@pytest.fixture(scope="module")
+def scenes() -> ScenePool:
+    return ScenePool()
+
+
+@pytest.fixture(scope="module")
+def one_go(scenes: ScenePool, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    out = tmp_path_factory.mktemp("one_go")
+    assert run(scenes, out).rollouts == ALL
+    return content(out)
+
+
+def test_a_run_that_grows_by_states_and_cases_runs_only_what_is_missing(
+    scenes: ScenePool, one_go: dict[str, bytes], tmp_path: Path
+) -> None:
+    growing = [((BASE_TASKS[1:], [1]), 2), ((BASE_TASKS[1:], [0, 1]), 2), ((BASE_TASKS, [0, 1]), 4)]
+    for (tasks, states), new in growing:
+        seen = Seen()
+        finished = run(scenes, tmp_path, tasks=tasks, states=states, seen=seen)
+        total = 2 * len(tasks) * len(states)
+        assert seen.steps == [(done, total) for done in range(total - new, total + 1)]
+        assert (finished.rollouts, finished.unfinished) == (total, None)
+    assert content(tmp_path) == one_go
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["drift"]
+
+
+def test_a_finished_run_given_again_changes_nothing(
+    scenes: ScenePool, one_go: dict[str, bytes], tmp_path: Path
+) -> None:
+    for _ in range(2):
+        seen = Seen()
+        finished = run(scenes, tmp_path, seen=seen)
+        assert (finished.dataset, finished.rollouts) == (tmp_path / "drift", ALL)
+    assert seen.steps == [(ALL, ALL)]
+    assert content(tmp_path) == one_go
+
+
+def test_the_last_shard_writes_the_dataset(scenes: ScenePool, one_go: dict[str, bytes], tmp_path: Path) -> None:
+    seen = Seen()
+    first = run(scenes, tmp_path, shard="2/2", seen=seen)
+    assert seen.steps == [(done, 4) for done in range(5)]
+    assert (first.dataset, first.rollouts) == (None, 0)
+    assert str(first.unfinished) == (
+        f"{tmp_path / 'drift'}: unfinished, 4 of 8 rollouts: give the command again that runs it"
+    )
+    with pytest.raises(DatasetError, match="drift: unfinished, 4 of 8 rollouts: give the command again that runs it"):
+        find_datasets(tmp_path)
+    with pytest.raises(InvalidInputError, match="unfinished, 4 of 8 rollouts"):
+        finish_runs(tmp_path)
+    assert run(scenes, tmp_path, shard="1/2").rollouts == ALL
+    assert content(tmp_path) == one_go
+
+
+def test_shards_have_base_tasks_as_a_whole_and_are_balanced() -> None:
+    jobs = [Job(instance=instance, init_state=state, seed=0) for instance in instances_of() for state in range(5)]
+    for count in (1, 2, 3, 7, 40):
+        shards = [jobs_of_shard(jobs, parse_shard(f"{number}/{count}")) for number in range(1, count + 1)]
+        assert sorted(map(jobs.index, (job for shard in shards for job in shard))) == list(range(len(jobs)))
+        if count == 2:
+            assert [{job.instance.base_task for job in shard} for shard in shards] == [{name} for name in BASE_TASKS]
+        assert max(map(len, shards)) - min(map(len, shards)) <= 1
+    assert jobs_of_shard([], parse_shard("1/2")) == []
+
+
+@pytest.mark.parametrize("text", ["0/2", "3/2", "2", "1/", "a/b", "-1/2", "1/0"])
+def test_a_shard_that_does_not_exist_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInputError, match="write it like 1/8"):
+        parse_shard(text)
+
+
+def test_other_settings_are_refused_by_a_finished_run_too(scenes: ScenePool, tmp_path: Path) -> None:
+    run(scenes, tmp_path, states=[0])
+    before = content(tmp_path)
+    with pytest.raises(InvalidInputError, match=r"drift: was run with other policy_revision \(1 there, 2 here\); give"):
+        run(scenes, tmp_path, policy="misbehaving:Revised")
+    assert content(tmp_path) == before
+
+
+def test_failed_rollouts_are_run_again_by_the_same_command_and_no_others(
+    scenes: ScenePool, one_go: dict[str, bytes], tmp_path: Path
+) -> None:
+    failed = run(scenes, tmp_path, policy="misbehaving:Sulks", keep_going=True)
+    listed = tmp_path / "drift.failures.jsonl"
+    assert (failed.rollouts, len(failed.failures), len(listed.read_text().splitlines())) == (4, 4, 4)
+    again, seen = run(scenes, tmp_path, states=[0], seen=(seen := Seen())), seen
+    assert (seen.ran, again.rollouts) == (2, 6)
+    assert [json.loads(line)["rollout_id"] for line in listed.read_text().splitlines()] == [
+        failure.rollout_id for failure in again.failures
+    ]
+    assert all("/init1/" in failure.rollout_id for failure in again.failures)
+    assert run(scenes, tmp_path).failures == ()
+    assert content(tmp_path) == one_go
+
+
+def test_a_run_killed_while_it_exchanged_the_dataset_goes_on(
+    scenes: ScenePool, one_go: dict[str, bytes], tmp_path: Path
+) -> None:
+    """The moment between two renames, made by hand: the old dataset is aside, the new one not in its place."""
+    run(scenes, tmp_path, states=[0])
+    with pytest.raises(PolicyError):
+        run(scenes, tmp_path, policy="misbehaving:Sulks")
+    assert str(find_runs(tmp_path).unfinished[0]).endswith(
+        "unfinished, 5 of 8 rollouts: give the command again that runs it"
+    )
+    hidden = tmp_path / ".drift"
+    shutil.copytree(tmp_path / "drift", hidden / "next")
+    os.rename(tmp_path / "drift", hidden / "previous")
+    (hidden / ".next-killed").mkdir()
+    assert find_runs(tmp_path).unfinished[0].done == 5
+    assert run(scenes, tmp_path).rollouts == ALL
+    assert content(tmp_path) == one_go
+
+
+def test_a_folder_left_without_settings_is_begun_anew(
+    scenes: ScenePool, one_go: dict[str, bytes], tmp_path: Path
+) -> None:
+    """As a process leaves it that is killed while it removes the folder, or begins it."""
+    (tmp_path / ".drift" / "shards").mkdir(parents=True)
+    (tmp_path / ".drift" / "shards" / "torn.parquet").write_text("")
+    (tmp_path / ".drift.removed-before").mkdir()
+    assert run(scenes, tmp_path).rollouts == ALL
+    assert content(tmp_path) == one_go
+
+
+def test_merged_runs_are_the_run_in_one_go_with_references_that_both_have(
+    scenes: ScenePool, one_go: dict[str, bytes], tmp_path: Path
+) -> None:
+    run(scenes, tmp_path / "a" / "rollouts", tasks=BASE_TASKS[:1])
+    run(scenes, tmp_path / "b" / "deep" / "down", tasks=BASE_TASKS, states=[0])
+    run(scenes, tmp_path / "c", shard="1/2")  # unfinished
+    (merged,), unfinished = merge_runs([tmp_path / name for name in "abc"], tmp_path / "out")
+    assert (merged.dataset, merged.rollouts) == (tmp_path / "out" / "rollouts" / "drift", ALL)
+    assert merged.repeated == 4
+    assert [(each.done, each.planned) for each in unfinished] == [(4, 8)]
+    assert content(tmp_path / "out" / "rollouts") == one_go
+    with pytest.raises(InvalidInputError, match="drift: exists already"):
+        merge_runs([tmp_path / "a"], tmp_path / "out")
+
+
+def test_several_policies_are_merged_into_a_dataset_each(scenes: ScenePool, tmp_path: Path) -> None:
+    run(scenes, tmp_path / "a", tasks=BASE_TASKS[1:], states=[0])
+    run(scenes, tmp_path / "b", tasks=BASE_TASKS[1:], states=[0], policy="misbehaving:OtherName")
+    merged, _ = merge_runs([tmp_path / "a", tmp_path / "b"], tmp_path / "out")
+    assert [(each.dataset.name, each.rollouts) for each in merged] == [("drift", 2), ("other", 2)]
+    assert [folder.name for folder in find_datasets(tmp_path / "out")] == ["drift", "other"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "states", "message"),
+    [
+        ("misbehaving:Revised", [1], r"b/drift: was run with other policy_revision \(1 there, 2 here\)"),
+        ("misbehaving:Otherwise", [0], r"is in .*a/drift and in .*b/drift with another final_eef_pos_m: leave one"),
+    ],
+)
+def test_runs_that_do_not_fit_are_not_merged(
+    scenes: ScenePool, tmp_path: Path, policy: str, states: list[int], message: str
+) -> None:
+    run(scenes, tmp_path / "a", tasks=BASE_TASKS[1:], states=[0])
+    run(scenes, tmp_path / "b", tasks=BASE_TASKS[1:], states=states, policy=policy)
+    with pytest.raises(InvalidInputError, match=message):
+        merge_runs([tmp_path / "a", tmp_path / "b"], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_nothing_to_merge_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="nothing to merge"):
+        merge_runs([tmp_path], tmp_path / "out")
+    with pytest.raises(DatasetError, match="nothing to finish"):
+        finish_runs(tmp_path)
