@@ -102,6 +102,36 @@ def test_a_finished_run_is_not_run_again(conflictvla: Command, run_folder: Path)
     assert {file: file.read_bytes() for file in run_folder.rglob("*") if file.is_file()} == before
 
 
+def test_shards_fill_one_folder_which_score_takes_when_all_is_there(conflictvla: Command, tmp_path: Path) -> None:
+    """Of the one base task each shard has a stretch; what is there already is not part of the second's progress."""
+    out = tmp_path / "out"
+    arguments = ["run", "--policy", "refuse", "--cases", CASE, "--init-states", "0", "--out", str(out), "--shard"]
+    first = conflictvla(*arguments, "1/2")
+    assert first.returncode == 0, first.stderr
+    assert f"{out / 'rollouts' / 'refuse'}  unfinished: " in first.stdout
+    unfinished = error_of(conflictvla("score", str(tmp_path)))
+    assert "refuse: unfinished, " in unfinished
+    assert "give the command again that runs it" in unfinished
+    assert "of 3 rollouts" in error_of(conflictvla("merge", str(out)))
+    second = conflictvla(*arguments, "2/2", "--json")
+    assert second.returncode == 0, second.stderr
+    events = [json.loads(line) for line in second.stdout.splitlines()]
+    assert [event["done"] for event in events] == list(range(events[-1]["total"] + 1))
+    assert conflictvla("score", str(tmp_path)).returncode == 0
+    assert "nothing to finish" in error_of(conflictvla("merge", str(out)))
+
+
+def test_runs_are_merged_and_published_from_deep_down(conflictvla: Command, run_folder: Path, tmp_path: Path) -> None:
+    merged = conflictvla("merge", str(run_folder), str(run_folder), "--out", str(tmp_path / "deep" / "out"))
+    assert merged.returncode == 0, merged.stderr
+    dataset = tmp_path / "deep" / "out" / "rollouts" / "persist"
+    assert merged.stdout == f"{dataset}  3 rollouts, 3 of them there twice and the same\n"
+    planned = conflictvla("publish", str(tmp_path), "--repo-id", "me/x", "--version", "1.0.0", "--dry-run", "--json")
+    assert planned.returncode == 0, planned.stderr
+    assert "meta/info.json" in {file["path"] for file in json.loads(planned.stdout)["files"]}
+    assert "give --out" in error_of(conflictvla("merge", str(run_folder), str(run_folder)))
+
+
 def test_a_damaged_dataset_is_named(conflictvla: Command, run_folder: Path, tmp_path: Path) -> None:
     shutil.copytree(run_folder, tmp_path / "damaged")
     file = next((tmp_path / "damaged").rglob("data/**/*.parquet"))

@@ -125,6 +125,21 @@ def test_a_run_folder_its_rollouts_or_one_dataset_may_be_given(tmp_path: Path, g
     assert len(read) == (2 if given.endswith("persist") else 4)
 
 
+def test_datasets_are_found_at_any_depth(tmp_path: Path) -> None:
+    """Also beside folders that are called data and meta, but not in hidden ones, nor through links."""
+    first = write_dataset(tmp_path / "runs/data/mine/gpu0/rollouts/persist", two_rollouts())
+    second = write_dataset(tmp_path / "runs/meta/stop", two_rollouts("stop"))
+    write_dataset(tmp_path / "runs/.hidden/refuse", two_rollouts("refuse"))
+    outside = write_dataset(tmp_path / "outside/fumble", two_rollouts("fumble"))
+    (tmp_path / "runs/linked").symlink_to(outside.parent)
+    assert find_datasets(tmp_path / "runs") == (first, second)
+    assert len(read_rollouts(tmp_path / "runs")) == 4
+    assert find_datasets(tmp_path / "runs/linked") == (tmp_path / "runs/linked/fumble",)  # given by its name
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links/linked").symlink_to(outside.parent)
+    assert "links to folders are not followed" in refusal(tmp_path / "links")
+
+
 def test_policies_are_read_one_at_a_time_but_never_torn_apart(tmp_path: Path) -> None:
     reference, conflict = two_rollouts()
     write_dataset(tmp_path / "a", [reference])
