@@ -278,7 +278,7 @@ def tasks_check(
         problems = check_release(instances, init_states, advance)
     for problem in problems:
         print_line(f"{problem.instance_id}: {problem.reason}")
-    count = sum(instance.prompt is Prompt.P0 for instance in instances)
+    count = sum(instance.prompt == Prompt.P0 for instance in instances)
     print_line(f"{count} instructions checked in {init_states} initial states, {len(problems)} wrong")
     if problems:
         raise typer.Exit(FOUND_SOMETHING_WRONG)

@@ -46,10 +46,14 @@ class Level(StrEnum):
 
 
 class Prompt(StrEnum):
-    """Prompt condition: the instruction alone (P0), or after a fixed premise-check prompt (P1)."""
+    """Built-in prompt condition: the instruction alone (P0), after a premise check (P1), or after as many idle words.
+
+    Others are a user's own, by their names; see ``toolkit.prompts``.
+    """
 
     P0 = "P0"
     P1 = "P1"
+    PLACEBO = "placebo"
 
 
 class LanguageProbe(StrEnum):
@@ -154,7 +158,9 @@ class Instance:
         base_task_index: Its number within the suite.
         base_instruction: The base task's own instruction.
         instruction: The instruction of this instance, without the prompt condition's words.
-        prompt: Prompt condition.
+        prompt: Name of the prompt condition, one of ``Prompt`` or a user's own.
+        prompt_text: The exact string for the policy: the instruction in the condition's words.
+        prompt_version: Version of the condition's words.
         family: Conflict family, of a control that of its case; None for a reference.
         level: Structural level, of a control that of its case; None for a reference.
         operator: Name of the operator that made the case; None for a reference.
@@ -175,7 +181,9 @@ class Instance:
     base_task_index: int
     base_instruction: str
     instruction: str
-    prompt: Prompt
+    prompt: str
+    prompt_text: str
+    prompt_version: str
     family: Family | None
     level: Level | None
     operator: str | None

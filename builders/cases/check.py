@@ -16,6 +16,7 @@ from ...toolkit.language.wording import wording_of
 from ...toolkit.libero.base_tasks import base_task
 from ...toolkit.premises import check, factors
 from ...toolkit.probes.substitution import keeps_meaning, substitutes_used
+from ...toolkit.prompts import BUILT_IN, RELEASED
 from ...toolkit.records import Arm, Instance, LanguageProbe
 from .candidates import conflict_level
 from .case import content_hash
@@ -48,7 +49,7 @@ def check_release(
         scene = Scene(base_task(suite, name))
         facts = measure_facts(scene, range(min(init_states, scene.initial_state_count)))
         for instance in group:
-            reason = judge(instance, facts)
+            reason = judge(instance, facts) or judge_prompt(instance)
             if reason:
                 found.append(InvalidInstance(instance_id=instance.instance_id, reason=reason))
         if progress:
@@ -94,6 +95,20 @@ def _says_plan(words: str, plan: Plan, arm: Arm) -> bool:
         return parse_rendered_instruction(words) == plan
     except InvalidInputError:
         return False
+
+
+def judge_prompt(instance: Instance) -> str | None:
+    """Why an instance's prompt is not its instruction in the words of its prompt condition, or None."""
+    condition = BUILT_IN.get(instance.prompt)
+    if condition is None or instance.prompt not in RELEASED:
+        return f"no release has instances under the prompt condition '{instance.prompt}'"
+    if instance.prompt_version != condition.version:
+        return (
+            f"the words of {condition.name} are of version {instance.prompt_version}, here they are {condition.version}"
+        )
+    if instance.prompt_text != condition.text(instance.instruction):
+        return f"the prompt is not the instruction in the words of {condition.name}"
+    return None
 
 
 def _judge_words(instance: Instance, plan: Plan, facts: SceneFacts) -> str | None:

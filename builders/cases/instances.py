@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from ...toolkit.errors import InvalidInputError
 from ...toolkit.language.plan import Plan
 from ...toolkit.language.plan_json import plan_from_json
-from ...toolkit.records import Arm, BaseTask, Instance, Prompt
+from ...toolkit.prompts import BUILT_IN, PromptCondition
+from ...toolkit.records import Arm, BaseTask, Instance, LanguageProbe, Prompt
 from .case import Case
 
 TASKS_VERSION = "1.0.0"
@@ -31,7 +33,7 @@ def base_instance(
         targets: What the reference goal requires the robot to manipulate.
         tasks_version: The task release that it belongs to.
     """
-    reference_id = f"{task.task_id}/reference/{prompt}"
+    reference_id, condition = f"{task.task_id}/reference/{prompt}", BUILT_IN[prompt]
     return Instance(
         instance_id=reference_id,
         case_id=None,
@@ -43,6 +45,8 @@ def base_instance(
         base_instruction=task.instruction,
         instruction=task.instruction,
         prompt=prompt,
+        prompt_text=condition.text(task.instruction),
+        prompt_version=condition.version,
         family=None,
         level=None,
         operator=None,
@@ -63,6 +67,7 @@ def conflict_instance(case: Case, prompt: Prompt) -> Instance:
         case_id=case.case_id,
         arm=Arm.CONFLICT,
         instruction=candidate.instruction,
+        prompt_text=BUILT_IN[prompt].text(candidate.instruction),
         family=candidate.family,
         level=candidate.level,
         operator=candidate.operator,
@@ -101,9 +106,60 @@ def control_instance(conflict: Instance, *, plan: str, instruction: str) -> Inst
         instance_id=f"{conflict.case_id}/control/{conflict.prompt}",
         arm=Arm.CONTROL,
         instruction=instruction,
+        prompt_text=BUILT_IN[conflict.prompt].text(instruction),
         plan=plan,
         factors=(),
     )
+
+
+def under_prompt(instance: Instance, condition: PromptCondition) -> Instance:
+    """A P0 instance under another prompt condition, paired with its reference under the same one.
+
+    Raises:
+        InvalidInputError: The instance is not under P0.
+    """
+    return replace(
+        instance,
+        instance_id=_renamed_id(instance.instance_id, instance, condition.name),
+        pair_id=_renamed_id(instance.pair_id, instance, condition.name),
+        prompt=condition.name,
+        prompt_text=condition.text(instance.instruction),
+        prompt_version=condition.version,
+    )
+
+
+def under_prompts(instances: Sequence[Instance], conditions: Iterable[PromptCondition]) -> tuple[Instance, ...]:
+    """The instances under these prompt conditions: those that are there as they are, others made from the P0 instances.
+
+    Args:
+        instances: References, conflict instances and controls.
+        conditions: Prompt conditions.
+
+    Raises:
+        InvalidInputError: There are no P0 instances to make others from.
+    """
+    there = {instance.prompt for instance in instances}
+    alone = [instance for instance in instances if instance.prompt == Prompt.P0]
+    found: list[Instance] = []
+    for condition in conditions:
+        if condition.name in there:
+            found += [instance for instance in instances if instance.prompt == condition.name]
+        else:
+            if instances and not alone:
+                raise InvalidInputError(
+                    f"there are no {Prompt.P0} instances to put under the prompt '{condition.name}'"
+                )
+            found += [under_prompt(instance, condition) for instance in alone]
+    return tuple(found)
+
+
+def _renamed_id(instance_id: str, instance: Instance, prompt: str) -> str:
+    """An id of a P0 instance, or of its reference, with another prompt condition's name."""
+    probe = "" if instance.language_probe is LanguageProbe.W0 else f"/{instance.language_probe}"
+    stem = instance_id.removesuffix(f"/{Prompt.P0}{probe}")
+    if stem == instance_id:
+        raise InvalidInputError(f"{instance_id}: not a P0 instance, so it cannot be put under the prompt '{prompt}'")
+    return f"{stem}/{prompt}{probe}"
 
 
 def instances_by_task(instances: Iterable[Instance]) -> dict[tuple[str, str], list[Instance]]:

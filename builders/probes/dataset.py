@@ -102,7 +102,7 @@ def card_with_probes(card: str, probes: Sequence[ProbeInstance]) -> str:
 
 def level_counts(probes: Sequence[ProbeInstance]) -> list[tuple[LanguageProbe, int, int]]:
     """How many references and how many cases each level has, a prompt condition apart."""
-    alone = [probe.instance for probe in probes if probe.instance.prompt is Prompt.P0]
+    alone = [probe.instance for probe in probes if probe.instance.prompt == Prompt.P0]
     counted = Counter((instance.language_probe, instance.arm) for instance in alone)
     return [(level, counted[level, Arm.REFERENCE], counted[level, Arm.CONFLICT]) for level in LEVELS]
 

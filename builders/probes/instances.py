@@ -14,6 +14,7 @@ from ...toolkit.language.plan_json import plan_from_json
 from ...toolkit.language.render import render
 from ...toolkit.language.wording import wording_of
 from ...toolkit.probes.substitution import Substitution, substitutions
+from ...toolkit.prompts import BUILT_IN
 from ...toolkit.records import Arm, Instance, LanguageProbe, Prompt
 from ..cases.instances import instances_by_task
 
@@ -81,7 +82,7 @@ def _substitution_count(level: LanguageProbe) -> int:
 
 def _substitutions_of(group: Sequence[Instance], facts: SceneFacts) -> Mapping[str, tuple[Substitution, ...]]:
     """What is substituted in each instruction of one base task."""
-    alone = [instance for instance in group if instance.prompt is Prompt.P0]
+    alone = [instance for instance in group if instance.prompt == Prompt.P0]
     reference = next((i for i in alone if i.arm is Arm.REFERENCE), None)
     if reference is None:
         raise InvalidInputError(f"{group[0].suite}/{group[0].base_task}: has no reference under {Prompt.P0}")
@@ -116,6 +117,7 @@ def _probe_instance(level: LanguageProbe, instance: Instance, chosen: Sequence[S
         instance_id=f"{instance.instance_id}/{level}",
         pair_id=f"{instance.pair_id}/{level}",
         instruction=instruction,
+        prompt_text=BUILT_IN[instance.prompt].text(instruction),
         language_probe=level,
         tasks_version=PROBES_VERSION,
     )

@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_args, get_origin
 
 import pyarrow as pa
 
-from ...toolkit.records import Arm, Family, LanguageProbe, Level, Prompt, VisualProbe
+from ...toolkit.records import Arm, Family, LanguageProbe, Level, VisualProbe
 from ..record_fields import field_hints, row_reader, without_none
 
 Int32 = Annotated[int, pa.int32()]
@@ -24,7 +24,9 @@ class EpisodeRecord:
     Attributes:
         rollout_id: See ``schema.rollout_name``.
         case_id: Of a control the case that it repairs; None for references, as ``family`` and ``level`` are.
+        prompt: Name of the prompt condition.
         prompt_text: The exact string that the policy received.
+        prompt_version: Version of the condition's words.
         visual_settings: What was drawn for the visual probe, as JSON.
         success_step: Executed actions until the reference goal was reached; None where it was not.
         end: Why the rollout ended: ``success``, ``refused``, ``horizon`` or ``policy_error``.
@@ -60,10 +62,11 @@ class EpisodeRecord:
     base_task_index: Int32
     family: Family | None
     level: Level | None
-    prompt: Prompt
+    prompt: str
     instruction: str
     prompt_text: str
     prompt_sha256: str
+    prompt_version: str | None
     language_probe: LanguageProbe
     visual_probe: VisualProbe
     visual_settings: str
@@ -148,6 +151,7 @@ VERSION_FIELDS = (
 """Columns that say by which definitions and software a rollout was made."""
 
 ADDED_COLUMNS: dict[str, str | None] = {
+    "prompt_version": None,
     "language_probe": LanguageProbe.W0.value,
     "visual_probe": VisualProbe.V0.value,
     "visual_settings": "{}",

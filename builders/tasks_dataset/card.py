@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from importlib import resources
 
 from ...toolkit.markdown import markdown_table
-from ...toolkit.records import Family, Level, Prompt
+from ...toolkit.prompts import PLACEBO, PREMISE_CHECK, RELEASED
+from ...toolkit.records import Family, Level
 from ..cases.case import Case
 from ..cases.instances import TASKS_VERSION
 from ..review.ledger import read_ledger, review_summary
@@ -40,8 +41,12 @@ def task_card(cases: Sequence[Case], controls: int = 0) -> str:
     return template.format(
         version=TASKS_VERSION,
         cases=len(cases),
-        instances=len(Prompt) * len(cases),
-        references=len(Prompt) * base_tasks,
+        instances=len(RELEASED) * len(cases),
+        references=len(RELEASED) * base_tasks,
+        premise_check=PREMISE_CHECK.wording,
+        premise_check_version=PREMISE_CHECK.version,
+        placebo=PLACEBO.wording,
+        placebo_version=PLACEBO.version,
         base_tasks=base_tasks,
         controls_config=CONFIG_BLOCK if controls else "",
         controls=SECTION.format(count=controls) if controls else "",

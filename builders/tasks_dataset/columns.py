@@ -128,7 +128,7 @@ control."""
 
 WITHOUT_COLUMN: dict[str, frozenset[str]] = {
     **dict.fromkeys((*CONFIGS, CONTROLS), FOLLOWING | {"language_probe"}),
-    "cases": FOLLOWING | {"language_probe", "instance_id", "pair_id", "prompt"},
+    "cases": FOLLOWING | {"language_probe", "instance_id", "pair_id", "prompt", "prompt_text", "prompt_version"},
     PROBES: FOLLOWING,
 }
 """Fields without a column, by config: only probes differ in their words, and a case has no prompt condition."""

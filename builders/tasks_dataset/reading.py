@@ -72,8 +72,7 @@ def load_instances(
     """
     found: list[Instance] = []
     if LanguageProbe.W0 in language:
-        configs = ("references", "instances", *([CONTROLS] if has_controls(path) else []))
-        found += [instance for config in configs for instance in _read_instances(config, path)]
+        found += [instance for config in _configs_without_probes(path) for instance in _read_instances(config, path)]
     if set(language) - {LanguageProbe.W0}:
         found += [instance for instance in _read_instances(PROBES, path) if instance.language_probe in language]
     return tuple(found)
@@ -112,9 +111,35 @@ def check_has_controls(path: Path | str | None = None) -> None:
     _existing_file(CONTROLS, path)
 
 
+def instances_table(columns: Sequence[str], path: Path | str | None = None) -> pa.Table:
+    """Some columns of all references, conflict instances and controls, and of those under language probes.
+
+    Args:
+        columns: Names of columns that all these configs have.
+        path: Folder of another release; the packaged one by default.
+
+    Raises:
+        DatasetError: The folder is not a task release, or a file is damaged.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    tables = []
+    for config in (*_configs_without_probes(path), *([PROBES] if has_probes(path) else [])):
+        file = _existing_file(config, path)
+        with _damage_in_one_line(file):
+            table = pq.read_table(file, columns=list(columns)).select(columns)
+            tables.append(_with_names(table).replace_schema_metadata(None))
+    return pa.concat_tables(tables)
+
+
 def has_probes(path: Path | str | None = None) -> bool:
     """Whether a release has its instances under language probes too."""
     return _file_of(PROBES, path).is_file()
+
+
+def _configs_without_probes(path: Path | str | None) -> tuple[str, ...]:
+    return ("references", "instances", *([CONTROLS] if has_controls(path) else []))
 
 
 def _read_instances(config: str, path: Path | str | None) -> list[Instance]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ...toolkit.errors import NotFoundError
 from ...toolkit.libero.base_tasks import base_task
+from ...toolkit.prompts import RELEASED
 from ...toolkit.records import PROTOCOL_VERSION, SUITES, Instance, Prompt
 from ..cases.case import Case, Control
 from ..cases.instances import conflict_instance, control_instance, reference_instance
@@ -36,7 +37,7 @@ def write_tasks(cases: Sequence[Case], out: Path, controls: Sequence[Control] = 
     with new_release(out) as aside:
         conflicts = _conflict_rows(cases)
         write_config("instances", conflicts, aside)
-        write_config("cases", conflicts[:: len(Prompt)], aside)
+        write_config("cases", conflicts[:: len(RELEASED)], aside)
         write_config("references", _reference_rows(cases), aside)
         if repaired:
             write_config(CONTROLS, repaired, aside)
@@ -90,7 +91,7 @@ def _conflict_rows(cases: Sequence[Case]) -> list[InstanceRow]:
             conflict_instance(case, prompt), review_status(standing.get(case.case_id)), lite=case.case_id in lite
         )
         for case in cases
-        for prompt in Prompt
+        for prompt in RELEASED
     ]
 
 
@@ -103,7 +104,7 @@ def _control_rows(cases: Sequence[Case], controls: Sequence[Control]) -> list[Co
     return [
         control_row(conflict_instance(by_id[control.case_id], prompt), control)
         for control in controls
-        for prompt in Prompt
+        for prompt in RELEASED
     ]
 
 
@@ -133,4 +134,4 @@ def _differing_words(case: Sequence[str], control: Sequence[str]) -> tuple[Words
 def _reference_rows(cases: Sequence[Case]) -> list[InstanceRow]:
     """Every base task that has cases, under every prompt condition."""
     one_per_task = {case.task.task_id: case for case in cases}.values()
-    return [instance_row(reference_instance(case, prompt), UNREVIEWED) for case in one_per_task for prompt in Prompt]
+    return [instance_row(reference_instance(case, prompt), UNREVIEWED) for case in one_per_task for prompt in RELEASED]

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from ...builders.rollouts.episode_record import PROBES
 from ...toolkit.arrays import BoolArray
 from ...toolkit.records import Arm, Family, LanguageProbe, Level, Prompt, VisualProbe
+from .groups import ordered
 
 BASELINE = {"arm": Arm.REFERENCE.value, "prompt": Prompt.P0.value, **PROBES}
 """What holds of the rollouts that the others are compared with."""
@@ -22,8 +23,8 @@ class Condition:
     """Which rollouts are compared with the baseline.
 
     Attributes:
-        kind: ``prompt`` (premise-consistent P1), ``conflict`` (all conflicts under P0), ``family``, ``level``,
-            ``language_probe`` or ``visual_probe`` (premise-consistent P0 under one probe alone).
+        kind: ``prompt`` (premise-consistent, under another than P0), ``conflict`` (all conflicts under P0), ``family``,
+            ``level``, ``language_probe`` or ``visual_probe`` (premise-consistent P0 under one probe alone).
         name: Such as ``P1``, ``conflict``, ``spatial``, ``L2`` or ``V3``.
     """
 
@@ -42,14 +43,20 @@ class Condition:
         return has_values(trajectories, wanted)
 
 
-CONDITIONS = (
-    Condition(kind="prompt", name="P1"),
+WITHOUT_OTHER_PROMPT = (
     Condition(kind="conflict", name="conflict"),
     *[Condition(kind="family", name=family.value) for family in Family],
     *[Condition(kind="level", name=level.value) for level in Level],
     *[Condition(kind="language_probe", name=probe.value) for probe in LanguageProbe if probe is not LanguageProbe.W0],
     *[Condition(kind="visual_probe", name=probe.value) for probe in VisualProbe if probe is not VisualProbe.V0],
 )
+"""Conditions under P0."""
+
+
+def conditions_of(trajectories: pa.Table) -> tuple[Condition, ...]:
+    """Every condition that rollouts can be under: the other prompt conditions that occur, and those under P0."""
+    others = set(trajectories["prompt"].to_pylist()) - {BASELINE["prompt"]}
+    return (*(Condition(kind="prompt", name=name) for name in ordered(others, "prompt")), *WITHOUT_OTHER_PROMPT)
 
 
 def is_baseline(trajectories: pa.Table) -> BoolArray:

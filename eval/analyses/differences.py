@@ -64,7 +64,7 @@ def measure_changes(both: pa.Table, suffix: str) -> tuple[MeasureChange, ...]:
 
     Args:
         both: A row a pair: its measures under the first condition, and under the second in columns with the suffix.
-        suffix: Such as ``_P1``.
+        suffix: Such as ``_prompted``.
     """
     clusters = base_task_clusters(both)
     values = {

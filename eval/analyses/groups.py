@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,19 +52,19 @@ def groups_of(pairs: pa.Table, column: str | None, *, primary_only: bool) -> Ite
     Args:
         pairs: A table with ``PAIR_COLUMNS``.
         column: ``family``, ``level``, ``suite``, one of ``PROBES``, or None.
-        primary_only: Only P0, or only P1 for a policy without P0.
+        primary_only: Only P0, or for a policy without P0 only the first of its others.
     """
     policies, prompts = (pairs[name].to_numpy() for name in ("policy", "prompt"))
     for policy in sorted(set(policies)):
         of_policy = policies == policy
-        conditions = _ordered(set(prompts[of_policy]), "prompt")
+        conditions = ordered(set(prompts[of_policy]), "prompt")
         for prompt in conditions[:1] if primary_only else conditions:
             rows = np.flatnonzero(of_policy & (prompts == prompt))
             if column is None:
                 yield Group(policy=policy, prompt=prompt, name="", rows=rows)
                 continue
             values = pairs[column].to_numpy()[rows]
-            for name in _ordered(set(values), column):
+            for name in ordered(set(values), column):
                 yield Group(policy=policy, prompt=prompt, name=name, rows=rows[values == name])
 
 
@@ -80,6 +80,12 @@ def success(pairs: pa.Table, arm: str) -> BoolArray:
     return np.asarray(pairs[f"{arm}_success"].to_numpy(), np.bool_)
 
 
-def _ordered(values: set[str], column: str) -> list[str]:
-    known = ORDER[column]
-    return sorted(values, key=lambda value: (known.index(value) if value in known else len(known), value))
+def ordered(values: Iterable[str], column: str) -> list[str]:
+    """Values of a column in the tables' order, see ``ORDER``."""
+    return sorted(values, key=lambda value: place_in_order(value, column))
+
+
+def place_in_order(value: str, column: str) -> tuple[int, str]:
+    """Sorts values of a column into the tables' order; those of a column without one as text."""
+    known = ORDER.get(column, ())
+    return (known.index(value) if value in known else len(known)), value

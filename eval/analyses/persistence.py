@@ -19,7 +19,7 @@ def failed_persistence(pairs: pa.Table, policy: str) -> FloatArray:
 
     Args:
         pairs: A table with ``PAIR_COLUMNS``.
-        policy: As in its ``policy`` column; P0 counts, or P1 where there is no other.
+        policy: As in its ``policy`` column; P0 counts, or the first of its other prompt conditions.
 
     Returns:
         Shape (21, 21), TAR along the first axis; NaN where the policy has no qualified failure with a defined TAR.

@@ -8,7 +8,7 @@ from ...toolkit.arrays import FloatArray
 def selectivity(
     reference_p0: FloatArray, conflict_p0: FloatArray, reference_p1: FloatArray, conflict_p1: FloatArray
 ) -> FloatArray:
-    """Each pair's part of (RGSR_P1 - RGSR_P0) - (PCSR_P1 - PCSR_P0).
+    """Each pair's part of (RGSR_P1 - RGSR_P0) - (PCSR_P1 - PCSR_P0), and so of any condition against another.
 
     Negative where the premise-check prompt lowers completion under conflict by more than it lowers it with valid
     premises; about zero where it merely disrupts everything.

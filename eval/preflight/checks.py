@@ -121,7 +121,7 @@ def check_policy(
 def _reference(task: str) -> Instance:
     for instance in load_instances():
         known = f"{instance.suite}/{instance.base_task}" == task
-        if known and instance.arm is Arm.REFERENCE and instance.prompt is Prompt.P0:
+        if known and instance.arm is Arm.REFERENCE and instance.prompt == Prompt.P0:
             return instance
     raise NotFoundError(f"no base task '{task}': write it as {DEFAULT_TASK}")
 

@@ -8,8 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...toolkit.arrays import Image
-from ...toolkit.prompts import prompt_text
-from ...toolkit.records import Prompt
+from ...toolkit.prompts import PREMISE_CHECK
 from ..policies.conventions import Turn
 from ..policies.interface import Observation, Policy
 from .action_checks import LOUD
@@ -44,7 +43,7 @@ def check_long_prompt(measured: Measurements) -> Judgement:
     if measured.ignores_prompts:
         return Judgement(verdict="warn", detail="not looked at: no prompt makes a difference")
     bench = measured.bench
-    own, *others = (prompt_text(text, Prompt.P1) for text in (bench.instruction, *measured.prompts))
+    own, *others = (PREMISE_CHECK.text(text) for text in (bench.instruction, *measured.prompts))
     answer = bench.ask(own)
     effect = max(difference(answer, bench.ask(other)) for other in others)
     detail = f"other instructions behind P1's premise check change the actions by up to {effect:.3g}"

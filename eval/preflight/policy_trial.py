@@ -12,7 +12,6 @@ import numpy as np
 from ...builders.rollouts.refusals import rest_action
 from ...toolkit.arrays import FloatArray, Image
 from ...toolkit.errors import PolicyError
-from ...toolkit.prompts import prompt_text
 from ...toolkit.records import Instance
 from ...toolkit.simulation.observing.targets import target_positions
 from ...toolkit.simulation.scene import Scene
@@ -91,7 +90,7 @@ class PolicyTrial:
         Raises:
             PolicyError: The policy raised, or its answer is neither actions nor a refusal.
         """
-        self._begin(prompt_text(conflict.instruction, conflict.prompt), conflict)
+        self._begin(conflict.prompt_text, conflict)
         answer = self._answer(0, _as_it_is)
         return answer if isinstance(answer, Refusal) else None
 

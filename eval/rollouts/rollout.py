@@ -11,7 +11,7 @@ from ...builders.rollouts.episode_record import EpisodeRecord
 from ...builders.rollouts.refusals import REFUSED, REST_STEPS, rest_action
 from ...builders.rollouts.schema import ROLLOUT_SCHEMA_VERSION, Rollout, rollout_name
 from ...toolkit.probes.visual_settings import VisualSettings, visual_settings_json
-from ...toolkit.prompts import prompt_sha256, prompt_text
+from ...toolkit.prompts import prompt_sha256
 from ...toolkit.records import PROTOCOL_VERSION
 from ...toolkit.safety.blocks import print_cost
 from ...toolkit.simulation.observing.scene_entities import SceneEntities
@@ -92,7 +92,7 @@ def run_rollout(scene: Scene, policy: Policy, job: Job, *, versions: Versions) -
     scene.reset(job.init_state)
     settled_sha256 = scene.state().sha256()
     episode = Episode(
-        instruction=prompt_text(instance.instruction, instance.prompt),
+        instruction=instance.prompt_text,
         init_state=job.init_state,
         seed=job.seed,
         instance=instance,
@@ -169,6 +169,7 @@ def _episode_record(
         instruction=instance.instruction,
         prompt_text=execution.prompt,
         prompt_sha256=prompt_sha256(execution.prompt),
+        prompt_version=instance.prompt_version,
         language_probe=instance.language_probe,
         visual_probe=job.visual_probe,
         visual_settings=visual_settings_json(execution.visual),

@@ -16,7 +16,7 @@ from ...toolkit.errors import InvalidInputError
 from ..analyses.analysis import Cell
 from ..analyses.columns import difference_text, interval_values, measure_symbol, p_value, percent, probe_text, rounded
 from ..analyses.differences import paired_difference, table_with_false_discovery
-from ..analyses.groups import base_task_clusters, rows_where, success
+from ..analyses.groups import base_task_clusters, place_in_order, rows_where, success
 from ..measures import MEASURE_NAMES, PROCESS_NAMES
 from ..measures.outcome import qualified_failures
 from ..statistics.intervals import ratio_difference
@@ -167,7 +167,8 @@ def _conditions(both: pa.Table) -> list[dict[str, str]]:
     """What occurs, without a probe first."""
     order = ("language_probe", "visual_probe", "prompt")
     found = {tuple(row[name] for name in order) for row in both.select(order).to_pylist()}
-    return [dict(zip(order, values, strict=True)) for values in sorted(found)]
+    rows = [dict(zip(order, values, strict=True)) for values in found]
+    return sorted(rows, key=lambda row: [place_in_order(row[name], name) for name in order])
 
 
 def _rows(condition: dict[str, str], everything: pa.Table) -> list[dict[str, Any]]:

@@ -46,8 +46,8 @@ class Scores(ScoredPairs):
         Args:
             by: ``overall``, ``family``, ``level``, ``suite``, ``prompt``, ``qualified`` for the paper's Table III,
                 ``language_probe`` (of the pairs under V0) or ``visual_probe`` (under W0); the others are over the pairs
-                without a probe. All but ``prompt`` are over P0, or over P1 for a policy that was only rolled out under
-                P1. Or the name of any other analysis in the registry, such as ``outcome_tests`` or ``costs``.
+                without a probe. All but ``prompt`` are over P0, or for a policy without P0 over the first of its prompt
+                conditions. Or the name of any other analysis in the registry, such as ``outcome_tests`` or ``costs``.
 
         Returns:
             For measures by group: ``policy``, ``prompt``, the group's column where there is one, then ``PCSR RGSR dSR

@@ -9,7 +9,8 @@ from dataclasses import astuple, dataclass
 import pyarrow as pa
 
 from ...toolkit.errors import InvalidInputError
-from ...toolkit.records import Family, Level, Prompt
+from ...toolkit.prompts import RELEASED
+from ...toolkit.records import Family, Level
 from ..analyses.groups import rows_where
 from ..analyses.response import conflicts_among, controls_among, premise_effect, response_of
 from ..analyses.tables.measures import measure_table
@@ -212,7 +213,7 @@ def result_of(scores: Scores, *, coverage: Coverage, repo_id: str = "", commit: 
 def _rows(pairs: pa.Table) -> Iterator[ResultRow]:
     """A row for each prompt condition, family and level that has pairs, and for all families and levels together."""
     conflicts, controls = conflicts_among(pairs), controls_among(pairs)
-    for prompt in Prompt:
+    for prompt in RELEASED:
         for family in (ALL, *Family):
             for level in (ALL, *Level):
                 group = {"prompt": str(prompt), "family": str(family), "level": str(level)}

@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 
 from ...toolkit.errors import InvalidInputError
-from ...toolkit.prompts import prompt_text
-from ...toolkit.records import Prompt
+from ...toolkit.prompts import BUILT_IN, RELEASED
 from ..policies.learned.network import Network, NetworkConfig, pad_prompts
 from ..policies.learned.words import SPECIAL, UNKNOWN, Words, vocabulary_of
 from .demonstrations import Demonstrations
@@ -78,7 +77,7 @@ def train(
     names = {each.names for each in demonstrations}
     if len(names) != 1:
         raise InvalidInputError(f"the base tasks of {suite} have different scenes: one network cannot see them all")
-    prompts = [prompt_text(each.instruction, prompt) for each in demonstrations for prompt in Prompt]
+    prompts = [BUILT_IN[prompt].text(each.instruction) for each in demonstrations for prompt in RELEASED]
     shape = NetworkConfig(suite=suite, names=names.pop(), vocabulary=vocabulary_of(prompts), language=language)
     with _repeatable(config.seed):
         network = Network(shape)
@@ -184,7 +183,7 @@ class _Bank:
 
     def rows(self, tasks: Tensor) -> Tensor:
         """Which row each frame is shown with, by its task, shape (N,)."""
-        condition = torch.randint(len(Prompt), tasks.shape)
+        condition = torch.randint(len(RELEASED), tasks.shape)
         wording = torch.randint(self._config.wordings, tasks.shape)
-        row = 1 + wording * len(self._prompts) + tasks * len(Prompt) + condition
+        row = 1 + wording * len(self._prompts) + tasks * len(RELEASED) + condition
         return torch.where(torch.rand(tasks.shape) < self._config.masked_share, 0, row)

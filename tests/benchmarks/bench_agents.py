@@ -35,7 +35,7 @@ def _keep(name: str, found: object) -> None:
 
 @pytest.mark.parametrize("suite", SUITES)
 def test_persist_on_every_task(suite: str, tmp_path: Path, figures: dict[str, float]) -> None:
-    references = [i for i in load_instances() if i.arm is Arm.REFERENCE and i.prompt is Prompt.P0 and i.suite == suite]
+    references = [i for i in load_instances() if i.arm is Arm.REFERENCE and i.prompt == Prompt.P0 and i.suite == suite]
     run = run_policy("persist", references, tmp_path, init_states=INIT_STATES)
     assert run.dataset is not None
     episodes = read_rollouts(run.dataset).episodes.to_pylist()

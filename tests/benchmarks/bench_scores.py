@@ -23,7 +23,8 @@ from conflictvla.eval.recordings.reading import read_rollouts
 from conflictvla.eval.recordings.rollout_set import RolloutSet
 from conflictvla.eval.scoring.pair_table import score_pairs
 from conflictvla.eval.scoring.pairs import Pairing, pair_rollouts
-from conflictvla.toolkit.records import HORIZONS, Arm, Family, Level, Prompt
+from conflictvla.toolkit.prompts import RELEASED
+from conflictvla.toolkit.records import HORIZONS, Arm, Family, Level
 
 from ..eval.synthetic_rollouts import make_record, reaching_rollout, write_dataset
 
@@ -104,7 +105,7 @@ def _full_evaluation(policy: str) -> Iterator[Rollout]:
     """40 base tasks and 1,413 cases under two prompts from five initial states; lengths as a fair policy's would be."""
     rng = np.random.default_rng(0)
     tasks = [(suite, f"task_{number}") for suite in HORIZONS for number in range(TASKS_A_SUITE)]
-    for prompt, init_state in product(Prompt, range(INIT_STATES)):
+    for prompt, init_state in product(RELEASED, range(INIT_STATES)):
         for suite, task in tasks:
             record = make_record(
                 policy=policy, suite=suite, base_task=task, prompt=prompt, init_state=init_state, success=True, steps=1

@@ -27,6 +27,7 @@ from conflictvla.builders.rollouts.schema import (
     Rollout,
 )
 from conflictvla.toolkit.arrays import Float32Array, FloatArray
+from conflictvla.toolkit.prompts import RELEASED
 from conflictvla.toolkit.records import (
     CONTROL_HZ,
     HORIZONS,
@@ -38,6 +39,9 @@ from conflictvla.toolkit.records import (
     Prompt,
     VisualProbe,
 )
+
+PREFIXES: dict[str, str] = {Prompt.P1: "Check the premises first."}
+"""What stands before an instruction under each prompt condition; under others their own name."""
 
 
 def sha256(text: str) -> str:
@@ -53,7 +57,7 @@ def make_record(
     case: int = 0,
     family: Family = Family.GROUNDING,
     level: Level = Level.L1,
-    prompt: Prompt = Prompt.P0,
+    prompt: str = Prompt.P0,
     init_state: int = 0,
     success: bool = False,
     steps: int = 40,
@@ -68,7 +72,7 @@ def make_record(
     instance_id = ids[arm]
     own_words = {Arm.CONFLICT: f"put mug {case} on the plate", Arm.CONTROL: f"put bowl {case} on the plate"}
     words = instruction or own_words.get(arm, base_task.replace("_", " "))
-    text = words if prompt is Prompt.P0 else f"Check the premises first. {words}"
+    text = words if prompt == Prompt.P0 else f"{PREFIXES.get(prompt, prompt)} {words}"
     record = EpisodeRecord(
         rollout_id=f"{policy}/{instance_id}/{init_state}",
         arm=arm,
@@ -84,6 +88,7 @@ def make_record(
         instruction=words,
         prompt_text=text,
         prompt_sha256=sha256(text),
+        prompt_version="1.0",
         language_probe=LanguageProbe.W0,
         visual_probe=VisualProbe.V0,
         visual_settings="{}",
@@ -190,7 +195,7 @@ def reaching_rollout(
 
 
 def small_evaluation(
-    policy: str = "persist", *, reach: float = 0.8, prompts: Sequence[Prompt] = tuple(Prompt)
+    policy: str = "persist", *, reach: float = 0.8, prompts: Sequence[str] = RELEASED
 ) -> list[Rollout]:
     """Three base tasks, four cases each (one a family), two initial states: 24 conflict rollouts a prompt."""
     rng = np.random.default_rng(3)

@@ -44,7 +44,7 @@ def test_the_full_release_has_every_case_that_the_agents_can_be_asked_once() -> 
     plan = plan_rollouts(instances, all_cases=True)
     chosen = [i for i in plan.instances if i.arm is Arm.CONFLICT]
     tasks = {(i.suite, i.base_task) for i in chosen}
-    every = [i for i in instances if i.arm is Arm.CONFLICT and i.prompt is Prompt.P0]
+    every = [i for i in instances if i.arm is Arm.CONFLICT and i.prompt == Prompt.P0]
     assert len(chosen) == sum((i.suite, i.base_task) in tasks for i in every)
     assert len(plan.left_out) == len({(i.suite, i.base_task) for i in every} - tasks)
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from scipy import stats
 
 from ..analysis import Analysis
-from ..behaviour_conditions import CONDITIONS, is_baseline
+from ..behaviour_conditions import conditions_of, is_baseline
 from ..columns import column, count_fields, number_fields, numbers, p_values, percents, plain, signed, text_fields
 from ..differences import table_with_false_discovery
 from .behaviour_by_task import KEYS, METRIC, METRIC_NAMES
@@ -70,7 +70,7 @@ def behaviour_change(trajectories: pa.Table, by_task: pa.Table) -> pa.Table:
 def behaviour_correlation(changes: pa.Table) -> pa.Table:
     """Spearman's rank correlation of success-rate loss with each metric's change.
 
-    A point is one policy, suite and condition (P1, a family, a level or a probe); the loss is the baseline's success
+    A point is one policy, suite and condition (a prompt, family, level or probe); the loss is the baseline's success
     rate minus the condition's. Families and levels are two partitions of the same conflict rollouts, so the points are
     not independent and the p-values are a guide at best.
 
@@ -107,7 +107,7 @@ def _success_rates(trajectories: pa.Table) -> dict[tuple[str, ...], tuple[float,
     success = np.asarray(trajectories["success"].to_numpy(), np.bool_)
     baseline = is_baseline(trajectories)
     rates: dict[tuple[str, ...], tuple[float, float]] = {}
-    for condition in CONDITIONS:
+    for condition in conditions_of(trajectories):
         under = condition.holds(trajectories)
         for policy, suite in sorted(set(zip(policies[under], suites[under], strict=True))):
             here = (policies == policy) & (suites == suite)

@@ -22,7 +22,7 @@ from ....toolkit.records import SUITES
 from ...measures.behaviour import BEHAVIOUR_METRICS
 from ...statistics.hypothesis_tests import false_discovery
 from ..analysis import Analysis
-from ..behaviour_conditions import CONDITIONS, is_baseline
+from ..behaviour_conditions import conditions_of, is_baseline
 from ..columns import column, count_fields, number_fields, numbers, p_values, plain, signed, text_fields
 
 METRIC_NAMES = tuple(metric.name for metric in BEHAVIOUR_METRICS)
@@ -76,7 +76,7 @@ def _task_rows(policy: str, own: pa.Table) -> Iterator[dict[str, Any]]:
     suites, tasks = own["suite"].to_numpy(), own["base_task"].to_numpy()
     values = np.stack([own[name].to_numpy() for name in METRIC_NAMES], axis=1)
     baseline = is_baseline(own) & success
-    for condition in CONDITIONS:
+    for condition in conditions_of(own):
         under = condition.holds(own) & success
         for suite, task in _ordered_tasks(suites[under], tasks[under]):
             here = (suites == suite) & (tasks == task)

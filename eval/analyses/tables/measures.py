@@ -48,9 +48,9 @@ def measure_table(pairs: pa.Table, by: str) -> pa.Table:
 
     Args:
         pairs: A table with ``pair_table.PAIR_COLUMNS``.
-        by: One of ``GROUPINGS``. All but ``prompt`` are over P0, or over P1 for a policy that has no other. With
-            ``qualified`` the process measures are means over the capability-qualified failures D_QF (the paper's
-            Table III), n counts those, and FR is over D_Q, from which they come.
+        by: One of ``GROUPINGS``. All but ``prompt`` are over P0, or for a policy without P0 over the first of its
+            others. With ``qualified`` the process measures are means over the capability-qualified failures D_QF (the
+            paper's Table III), n counts those, and FR is over D_Q, from which they come.
 
     Returns:
         Columns ``policy``, ``prompt``, the group's own where there is one, then for each measure its value, ``_lo``

@@ -21,7 +21,7 @@ from ..columns import (
     text_fields,
 )
 from ..differences import measure_changes, table_with_false_discovery
-from ..groups import ORDER, rows_where
+from ..groups import place_in_order, rows_where
 
 SAME = ("policy", "prompt", "suite", "base_task", "case_id", "init_state", "seed")
 """What makes a pair under a probe the counterpart of one without."""
@@ -68,9 +68,8 @@ def _conditions(probed: pa.Table) -> list[dict[str, str]]:
     """Policies, prompt conditions and probes that occur, in the tables' order."""
     names = ("policy", "prompt", *PROBES)
     found = {tuple(row.values()) for row in probed.select(names).to_pylist()}
-    known = [ORDER.get(name, ()) for name in names]
-    order = sorted(found, key=lambda row: [k.index(v) if v in k else v for k, v in zip(known, row, strict=True)])
-    return [dict(zip(names, row, strict=True)) for row in order]
+    rows = [dict(zip(names, row, strict=True)) for row in found]
+    return sorted(rows, key=lambda row: [place_in_order(row[name], name) for name in names])
 
 
 ANALYSIS = Analysis(

@@ -1,6 +1,8 @@
-"""Does the premise-check prompt change anything?"""
+"""What do other prompt conditions change, against the instruction alone?"""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,11 +23,15 @@ from ..columns import (
     text_fields,
 )
 from ..differences import measure_changes, table_with_false_discovery
+from ..groups import ordered
+
+SUFFIX = "_prompted"
+"""Of the columns under the other prompt condition."""
 
 SCHEMA = pa.schema(
     [
-        *text_fields("policy", "measure"),
-        *number_fields("P0", "P1"),
+        *text_fields("policy", "prompt", "measure"),
+        *number_fields("P0", "prompted"),
         *interval_fields("difference"),
         *number_fields("p", "q"),
         *count_fields("n"),
@@ -34,41 +40,53 @@ SCHEMA = pa.schema(
 
 
 def prompt_effect(pairs: pa.Table) -> pa.Table:
-    """P1 - P0 of each measure and the selectivity, over cases and initial states rolled out under both prompts.
+    """What each prompt condition changes of each measure against P0, and its selectivity, over the pairs under both.
 
     Returns:
-        A row for each policy and measure: both means, their difference with its interval over base tasks, and the
-        p-value of a paired sign-flip permutation test, with ``q`` adjusted over the table. ``n`` counts what is
-        compared: for a process measure the pairs where it is defined under both prompts. A policy with one prompt
-        has no row.
+        A row for each policy, prompt condition other than P0, and measure: the means under P0 and under the condition,
+        their difference with its interval over base tasks, and the p-value of a paired sign-flip permutation test, with
+        ``q`` adjusted over the condition's rows. ``n`` counts what is compared: for a process measure the pairs where
+        it is defined under both. A policy without P0, or with P0 alone, has no row.
     """
-    rows = []
+    others = ordered(set(pairs["prompt"].to_pylist()) - {Prompt.P0.value}, "prompt")
+    tables = [table_with_false_discovery(_rows(pairs, prompt), SCHEMA) for prompt in others]
+    rows = [row for table in tables for row in table.to_pylist()]
+    return pa.Table.from_pylist(sorted(rows, key=lambda row: str(row["policy"])), schema=SCHEMA)
+
+
+def _rows(pairs: pa.Table, prompt: str) -> list[dict[str, Any]]:
+    """What a prompt condition changes of every policy that has pairs under it and under P0."""
+    rows: list[dict[str, Any]] = []
     for policy in sorted(set(pairs["policy"].to_pylist())):
-        both = _under_both_prompts(pairs.filter(pc.equal(pairs["policy"], policy)))
+        both = _under_both(pairs.filter(pc.equal(pairs["policy"], policy)), prompt)
         if both.num_rows:
-            rows += [{"policy": policy, **change.columns("P0", "P1")} for change in measure_changes(both, "_P1")]
-    return table_with_false_discovery(rows, SCHEMA)
+            names = {"policy": policy, "prompt": prompt}
+            rows += [names | change.columns("P0", "prompted") for change in measure_changes(both, SUFFIX)]
+    return rows
 
 
-def _under_both_prompts(pairs: pa.Table) -> pa.Table:
-    """One row for each case, initial state and seed that has a pair under P0 and one under P1 (columns ``*_P1``)."""
+def _under_both(pairs: pa.Table, prompt: str) -> pa.Table:
+    """One row for each case, initial state and seed with a pair under P0 and one under the condition (``SUFFIX``)."""
     keys = ["suite", "base_task", "case_id", "init_state", "seed"]
     measured = [*keys, "reference_success", "conflict_success", *PROCESS_NAMES]
-    p0, p1 = (pairs.filter(pc.equal(pairs["prompt"], prompt.value)).select(measured) for prompt in Prompt)
-    joined = p0.join(p1, keys=keys, right_suffix="_P1", join_type="inner")
+    before, after = (
+        pairs.filter(pc.equal(pairs["prompt"], name)).select(measured) for name in (Prompt.P0.value, prompt)
+    )
+    joined = before.join(after, keys=keys, right_suffix=SUFFIX, join_type="inner")
     return joined.sort_by([(key, "ascending") for key in keys])
 
 
 ANALYSIS = Analysis(
     name="prompt_effect",
-    title="Premise-check prompt (P1) against the instruction alone (P0)",
-    note="Percent, with 95% intervals over base tasks; p: paired sign-flip test; q: Benjamini-Hochberg.",
+    title="Prompt conditions against the instruction alone (P0)",
+    note="Percent, with 95% intervals over base tasks; p: paired sign-flip test; q: Benjamini-Hochberg, each prompt "
+    "condition its own.",
     compute=lambda scored: prompt_effect(scored.pairs),
-    labels=(plain("policy"), column("measure", measure_symbol)),
+    labels=(plain("policy"), plain("prompt"), column("measure", measure_symbol)),
     numbers=(
         percents("P0"),
-        percents("P1"),
-        column("P1 − P0", difference_text),
+        percents("prompted", "with prompt"),
+        column("change", difference_text),
         p_values("p"),
         p_values("q"),
         plain("n"),

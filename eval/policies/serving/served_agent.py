@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from ....builders.cases.instances import under_prompts
 from ....builders.rollouts.refusals import rest_action
 from ....builders.tasks_dataset.reading import load_instances
 from ....toolkit.arrays import FloatArray
 from ....toolkit.errors import InvalidInputError, NotFoundError, choices
-from ....toolkit.prompts import prompt_text
+from ....toolkit.prompts import BUILT_IN
 from ....toolkit.records import Instance
 from ....toolkit.simulation.scene import Scene
 from ....toolkit.simulation.scene_pool import ScenePool
@@ -58,7 +59,7 @@ class Twin:
         self._policy, self._chunk, self._seed = policy, chunk, seed
         self._by_prompt: dict[str, list[Instance]] = {}
         for instance in instances:
-            self._by_prompt.setdefault(prompt_text(instance.instruction, instance.prompt), []).append(instance)
+            self._by_prompt.setdefault(instance.prompt_text, []).append(instance)
         self._scenes = scenes or ScenePool()
         self._unsettled: dict[str, list[FloatArray]] = {}
         self._scene: Scene | None = None
@@ -183,7 +184,7 @@ def serve_agent(agent: str, protocol: str, *, host: str, port: int) -> PolicySer
         raise NotFoundError(f"no scripted agent '{agent}' to serve: {choices(agent, list(SCRIPTED))}")
     if protocol not in PROTOCOLS:
         raise NotFoundError(f"no protocol '{protocol}': {choices(protocol, list(PROTOCOLS))}")
-    instances = load_instances()
+    instances = under_prompts(load_instances(), BUILT_IN.values())
     chunk = OPENPI.replan_steps or 1 if protocol == "openpi" else 1
     return PolicyServer(
         lambda: Twin(load_policy(agent), instances, chunk=chunk),

@@ -16,7 +16,8 @@ from ....builders.rollouts.episode_record import ADDED_COLUMNS
 from ....builders.rollouts.refusals import LONGEST_REFUSAL, REFUSAL_KINDS, REFUSED, REST_STEPS, is_refusal_text
 from ....builders.rollouts.schema import ENTITY_SLOTS, FIXTURE_SLOTS, OBJECT_SLOTS, ROLLOUT_SCHEMA_VERSION, TARGET_SLOTS
 from ....toolkit.arrays import BoolArray
-from ....toolkit.records import Arm, Family, LanguageProbe, Level, Prompt, VisualProbe
+from ....toolkit.prompts import PROMPT_NAME
+from ....toolkit.records import Arm, Family, LanguageProbe, Level, VisualProbe
 from ..defects import Defect, Inspection
 from ..layout import RECORD_AGAIN
 from ..list_columns import list_lengths, pad_lists
@@ -26,7 +27,6 @@ OF_CASES = ("case_id", "family", "level")
 
 ALLOWED: dict[str, tuple[str, ...]] = {
     "arm": tuple(Arm),
-    "prompt": tuple(Prompt),
     "family": tuple(Family),
     "level": tuple(Level),
     "language_probe": tuple(LanguageProbe),
@@ -102,6 +102,8 @@ def _check_rows(check: _Check, table: pa.Table) -> pa.Table:
     for name, allowed in ALLOWED.items():
         unknown = pc.invert(pc.is_in(table[name], value_set=pa.array([*allowed, None], pa.string())))
         table = check.refuse(table, unknown, name, f"is none of {', '.join(allowed)}")
+    nameless = pc.invert(pc.match_substring_regex(table["prompt"], f"^(?:{PROMPT_NAME.pattern})$"))
+    table = check.refuse(table, nameless, "prompt", "is no name of a prompt condition")
     for name in OF_CASES:
         wrong = pc.not_equal(pc.is_null(table[name]), pc.equal(table["arm"], Arm.REFERENCE.value))
         table = check.refuse(table, wrong, name, "contradicts the field 'arm'")

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from ....toolkit.arrays import FloatArray
-from ....toolkit.records import Family, Level, Prompt
+from ....toolkit.records import Family, Level
 from ...analyses.columns import percent
 from ...measures import MEASURES, Measure
 from ...scores.scores import Scores
@@ -59,12 +59,12 @@ def _group_panels(scores: Scores, by: str, title: str, groups: Sequence[str]) ->
 
 
 def prompt_panels(scores: Scores) -> list[NamedPlot]:
-    """Each measure under P0 and P1, a panel for each policy rolled out under both."""
+    """Each measure under P0 and another prompt condition, a panel for each policy and condition rolled out."""
     panels = []
     rows = scores.table("prompt_effect").to_pylist()
-    for policy in dict.fromkeys(row["policy"] for row in rows):
-        own = {row["measure"]: row for row in rows if row["policy"] == policy}
-        panels.append(_prompt(policy, own, policy_styles(scores.policies)[policy]))
+    for policy, prompt in dict.fromkeys((row["policy"], row["prompt"]) for row in rows):
+        own = {row["measure"]: row for row in rows if (row["policy"], row["prompt"]) == (policy, prompt)}
+        panels.append(_prompt((policy, prompt), own, policy_styles(scores.policies)[policy]))
     return panels
 
 
@@ -156,7 +156,8 @@ def _by_group(
     return NamedPlot(name=f"{by}-{measure.name}".lower(), caption=measure.title, plot=plot)
 
 
-def _prompt(policy: str, rows: dict[str, dict[str, Any]], drawn: Style) -> NamedPlot:
+def _prompt(panel: tuple[str, str], rows: dict[str, dict[str, Any]], drawn: Style) -> NamedPlot:
+    policy, prompt = panel
     measures = [measure for measure in _measures(PROMPTED) if not math.isnan(rows[measure.name]["P0"])]
     plot = Plot(
         width=340,
@@ -164,15 +165,16 @@ def _prompt(policy: str, rows: dict[str, dict[str, Any]], drawn: Style) -> Named
         x_range=(0, 100),
         y_range=(0, len(measures)),
         margin=(62, 24, 18, 40),
-        title=f"{policy}: each measure under P0 and P1",
+        title=f"{policy}: each measure under P0 and {prompt}",
     )
-    plot.axes(PERCENT_TICKS, (), "percent: ring P0, mark P1", "")
+    plot.axes(PERCENT_TICKS, (), f"percent: ring P0, mark {prompt}", "")
     for place, measure in enumerate(reversed(measures)):
         row = rows[measure.name]
-        before, after, y = 100 * row[Prompt.P0.value], 100 * row[Prompt.P1.value], place + 0.5
+        before, after, y = 100 * row["P0"], 100 * row["prompted"], place + 0.5
         plot.text((0, y), measure.symbol, dx=-8, dy=4, text_anchor="end", fill=INK, font_size=12)
         plot.segment((before, y), (after, y), stroke=drawn.colour, stroke_width=3, stroke_opacity=0.35)
-        tooltip = f"{measure.symbol}: {percent(row['P0'])}% under P0, {percent(row['P1'])}% under P1"
+        tooltip = f"{measure.symbol}: {percent(row['P0'])}% under P0, {percent(row['prompted'])}% under {prompt}"
         plot.mark((after, y), drawn.shape, 5, tooltip, fill=drawn.colour)
         plot.mark((before, y), "circle", 5.5, tooltip, fill="none", stroke=INK, stroke_width=1.4)
-    return NamedPlot(name="prompt-" + "".join(c if c.isalnum() else "-" for c in policy), caption=policy, plot=plot)
+    name = "".join(c if c.isalnum() else "-" for c in f"prompt-{policy}-{prompt}")
+    return NamedPlot(name=name, caption=f"{policy}, {prompt}", plot=plot)

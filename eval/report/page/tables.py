@@ -68,11 +68,12 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptChange:
-    """What the premise-check prompt changes of one measure of one policy, as text."""
+    """What a prompt condition changes of one measure of one policy, as text."""
 
     policy: str
+    prompt: str
     under_p0: str
-    under_p1: str
+    prompted: str
     change: Change
     p: str
     q: str
@@ -123,12 +124,13 @@ def further_tables(scores: Scores) -> list[TextTable]:
 
 
 def prompt_changes(scores: Scores) -> list[PromptChange]:
-    """What the premise-check prompt changes, policy by policy."""
+    """What each prompt condition changes against P0, policy by policy."""
     return [
         PromptChange(
             policy=row["policy"],
+            prompt=row["prompt"],
             under_p0=percent(row["P0"]),
-            under_p1=percent(row["P1"]),
+            prompted=percent(row["prompted"]),
             change=_change(row),
             p=p_value(row["p"]),
             q=p_value(row["q"]),

@@ -10,14 +10,14 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from ....builders.rollouts.episode_record import VERSION_FIELDS, EpisodeRecord
+from ....builders.rollouts.episode_record import ADDED_COLUMNS, VERSION_FIELDS, EpisodeRecord
 from ....builders.rollouts.schema import rollout_name
 from ....toolkit.errors import DatasetError
 from ....toolkit.probes.visual_settings import draw_visual_settings, read_visual_settings, visual_settings_json
-from ....toolkit.prompts import prompt_text
+from ....toolkit.prompts import RELEASED
 from ....toolkit.records import PROTOCOL_VERSION, Instance, LanguageProbe, VisualNoise
 from ..untrusted.limits import LONGEST_SETTINGS, LONGEST_TEXT, is_plain_text
-from .findings import SubmissionFinding, findings
+from .findings import MOST_EXAMPLES, SubmissionFinding, findings
 
 WORDING_VERSION = "tasks_version"
 """The version of an instance's wording."""
@@ -41,6 +41,8 @@ INSTANCE_FIELDS = (
     "family",
     "level",
     "prompt",
+    "prompt_text",
+    "prompt_version",
     "instruction",
     "horizon",
     "targets",
@@ -91,7 +93,12 @@ def _check_versions(episodes: Sequence[EpisodeRecord]) -> Iterator[SubmissionFin
 def _check_instances(
     episodes: Sequence[EpisodeRecord], instances: Mapping[str, Instance]
 ) -> Iterator[SubmissionFinding]:
-    unknown = [episode.rollout_id for episode in episodes if episode.instance_id not in instances]
+    of_others = [episode for episode in episodes if episode.prompt not in RELEASED]
+    names = ", ".join(sorted({episode.prompt for episode in of_others})[:MOST_EXAMPLES])
+    rule = f"prompt conditions that the task release does not have ({names})"
+    yield from findings("prompts", rule, [episode.rollout_id for episode in of_others])
+    released = [episode for episode in episodes if episode.prompt in RELEASED]
+    unknown = [episode.rollout_id for episode in released if episode.instance_id not in instances]
     yield from findings("tasks", "instances that the task release does not have", unknown)
     wrong: dict[str, list[str]] = defaultdict(list)
     for episode in episodes:
@@ -99,10 +106,9 @@ def _check_instances(
         if instance is None:
             continue
         for name in INSTANCE_FIELDS:
-            if getattr(episode, name) != getattr(instance, name):
+            recorded = getattr(episode, name)
+            if recorded != getattr(instance, name) and not (recorded is None and name in ADDED_COLUMNS):
                 wrong[name].append(episode.rollout_id)
-        if episode.prompt_text != prompt_text(instance.instruction, instance.prompt):
-            wrong["prompt_text"].append(episode.rollout_id)
     for name, rollout_ids in wrong.items():
         yield from findings("tasks", f"{name} is not the task release's", rollout_ids)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 
 from ....builders.rollouts.episode_record import EpisodeRecord
-from ....toolkit.records import Arm, Instance, LanguageProbe, Prompt, VisualProbe
+from ....toolkit.records import Arm, Instance, LanguageProbe, VisualProbe
 from ...recordings.rollout_set import RolloutSet
 from ...scoring.pairs import pair_rollouts
 from ..coverage import is_lite
@@ -50,7 +50,7 @@ def _check_complete(episodes: Sequence[EpisodeRecord], instances: Sequence[Insta
     counts = Counter((e.instance_id, e.init_state, e.seed, e.visual_probe) for e in episodes)
     repeated = [_run_name(*run) for run, count in counts.items() if count > 1]
     yield from findings("complete", "rolled out more than once", repeated)
-    visual_probes: dict[tuple[bool, Prompt, LanguageProbe], set[VisualProbe]] = defaultdict(set)
+    visual_probes: dict[tuple[bool, str, LanguageProbe], set[VisualProbe]] = defaultdict(set)
     for episode in episodes:
         condition = (episode.arm is Arm.CONTROL, episode.prompt, episode.language_probe)
         visual_probes[condition].add(episode.visual_probe)

@@ -21,7 +21,7 @@ from conflictvla.toolkit.records import Arm, Family, Instance, Level, Prompt
 
 from ...toolkit.goal_scene import GOAL_TASKS, goal_task
 
-SHIPPED = [i for i in load_instances() if i.arm is Arm.CONFLICT and i.prompt is Prompt.P0]
+SHIPPED = [i for i in load_instances() if i.arm is Arm.CONFLICT and i.prompt == Prompt.P0]
 DRAWER_AND_BOWL = goal_task("open the top drawer and put the bowl inside")
 TURN_ON = goal_task("turn on the stove")
 PER_CELL = 2

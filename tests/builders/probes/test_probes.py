@@ -114,7 +114,7 @@ def test_both_prompts_have_the_same_words_at_every_level() -> None:
 def test_every_level_has_references_for_its_cases() -> None:
     probes = load_instances(language=LEVELS)
     references = {i.instance_id for i in probes if i.arm is Arm.REFERENCE}
-    counts = Counter((i.language_probe, i.arm) for i in probes if i.prompt is Prompt.P0)
+    counts = Counter((i.language_probe, i.arm) for i in probes if i.prompt == Prompt.P0)
 
     assert {i.pair_id for i in probes} <= references
     assert [counts[level, Arm.REFERENCE] for level in LEVELS] == [40, 40, 39, 24]

@@ -29,7 +29,7 @@ from conflictvla.toolkit.records import Arm, Prompt
 from ...browser import chromium, needs_chromium
 from ...eval.in_process import conflictvla
 
-CASES = [i for i in load_instances() if i.arm is Arm.CONFLICT and i.prompt is Prompt.P0][:3]
+CASES = [i for i in load_instances() if i.arm is Arm.CONFLICT and i.prompt == Prompt.P0][:3]
 CONTENTS = {str(case.case_id): reviewed_content(case.instruction, case.factors) for case in CASES}
 
 

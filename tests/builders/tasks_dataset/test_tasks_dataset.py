@@ -28,7 +28,7 @@ from conflictvla.toolkit.errors import DatasetError, InvalidInputError, NotFound
 from conflictvla.toolkit.language.plan import Plan, Reference, Step, Verb
 from conflictvla.toolkit.language.plan_json import plan_from_json, plan_to_json
 from conflictvla.toolkit.libero.base_tasks import base_task
-from conflictvla.toolkit.prompts import PREMISE_CHECK, prompt_text
+from conflictvla.toolkit.prompts import BUILT_IN, PLACEBO, PREMISE_CHECK, RELEASED
 from conflictvla.toolkit.records import HORIZONS, PROTOCOL_VERSION, SUITES, Arm, Family, Level, Prompt
 
 from ..file_hashes import file_hashes
@@ -46,6 +46,8 @@ COLUMNS = {
     "base_instruction",
     "instruction",
     "prompt",
+    "prompt_text",
+    "prompt_version",
     "family",
     "level",
     "operator",
@@ -65,7 +67,7 @@ COLUMNS = {
 def _released(count: int) -> list[Case]:
     """Some of the shipped cases, as the builder had them."""
     cases = []
-    for i in [i for i in CONFLICTS if i.prompt is Prompt.P0][:count]:
+    for i in [i for i in CONFLICTS if i.prompt == Prompt.P0][:count]:
         assert i.operator is not None
         assert i.family is not None
         assert i.level is not None
@@ -95,7 +97,7 @@ def release(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("config", CONFIGS)
 def test_columns_are_those_of_the_specification(config: str) -> None:
-    without = {"instance_id", "pair_id", "prompt"} if config == "cases" else set()
+    without = {"instance_id", "pair_id", "prompt", "prompt_text", "prompt_version"} if config == "cases" else set()
 
     assert set(load_tasks(config).column_names) == COLUMNS - without
 
@@ -106,7 +108,7 @@ def test_closed_sets_are_class_labels() -> None:
     assert features["suite"] == ClassLabel(names=list(SUITES))
     assert features["family"] == ClassLabel(names=list(Family))
     assert features["level"] == ClassLabel(names=list(Level))
-    assert features["prompt"] == ClassLabel(names=list(Prompt))
+    assert features["prompt"] == features["prompt_text"] == Value("string")
     assert features["base_task_index"] == Value("int32")
     assert features["factors"].feature["margin"] == Value("float64")
 
@@ -115,7 +117,7 @@ def test_every_case_is_there_once_under_each_prompt_and_every_base_task_too() ->
     cases, instances, references = (load_tasks(config) for config in ("cases", "instances", "references"))
 
     assert len(instances) == 2 * len(cases)
-    assert Counter(i.prompt for i in CONFLICTS) == {prompt: len(cases) for prompt in Prompt}
+    assert Counter(i.prompt for i in CONFLICTS) == {prompt: len(cases) for prompt in RELEASED}
     assert sorted(cases["case_id"]) == sorted({str(i.case_id) for i in CONFLICTS})
     assert len(references) == 2 * len({i.base_task for i in CONFLICTS}) == 80
 
@@ -182,7 +184,7 @@ def test_both_prompts_of_a_case_differ_in_nothing_but_the_prompt() -> None:
     def content(i):
         return replace(i, instance_id="", pair_id="", prompt=Prompt.P0)
 
-    by_case = {prompt: {i.case_id: content(i) for i in CONFLICTS if i.prompt is prompt} for prompt in Prompt}
+    by_case = {prompt: {i.case_id: content(i) for i in CONFLICTS if i.prompt is prompt} for prompt in RELEASED}
 
     assert by_case[Prompt.P0] == by_case[Prompt.P1]
 
@@ -196,13 +198,21 @@ def test_reference_carries_the_benchmarks_own_words_and_no_conflict() -> None:
         assert reference.pair_id == reference.instance_id
 
 
-def test_p0_is_the_instruction_alone_and_p1_the_fixed_check_before_it() -> None:
-    instruction = CONFLICTS[0].instruction
+@pytest.mark.parametrize("config", ["instances", "references", "probes"])
+def test_every_row_holds_the_exact_string_for_the_policy(config: str) -> None:
+    rows = load_tasks(config).select_columns(["instruction", "prompt", "prompt_text", "prompt_version"]).to_list()
 
-    assert prompt_text(instruction, Prompt.P0) == instruction
-    assert prompt_text(instruction, Prompt.P1) == PREMISE_CHECK + instruction
-    assert PREMISE_CHECK.lower() == PREMISE_CHECK
-    assert PREMISE_CHECK.endswith(" ")
+    assert {row["prompt"] for row in rows} == set(RELEASED)
+    for row in rows:
+        assert row["prompt_text"] == (PREMISE_CHECK.text("") if row["prompt"] == "P1" else "") + row["instruction"]
+        assert row["prompt_version"] == BUILT_IN[row["prompt"]].version
+
+
+def test_the_shipped_card_shows_the_words_of_p1_and_of_the_placebo() -> None:
+    card = (packaged_tasks() / "README.md").read_text(encoding="utf-8")
+
+    assert PREMISE_CHECK.wording in card.splitlines()
+    assert PLACEBO.wording in card.splitlines()
 
 
 def test_rows_say_where_they_come_from_and_who_read_them() -> None:
@@ -236,14 +246,16 @@ def test_same_cases_give_the_same_bytes(release: Path, tmp_path: Path) -> None:
 def test_card_counts_the_cases_and_shows_a_snippet(release: Path) -> None:
     card = (release / "README.md").read_text(encoding="utf-8")
 
-    assert "5 conflict cases on 1 LIBERO tasks; 10 prompt instances" in " ".join(card.split())
+    assert "5 conflict cases on 1 LIBERO tasks; 10 instances, each case under two prompt conditions" in " ".join(
+        card.split()
+    )
     assert "load_dataset(" in card
     assert "| all | " in card
 
 
 def test_shipped_card_is_that_of_the_shipped_cases() -> None:
     card = (packaged_tasks() / "README.md").read_text(encoding="utf-8")
-    cells = Counter((i.family, i.level) for i in CONFLICTS if i.prompt is Prompt.P0)
+    cells = Counter((i.family, i.level) for i in CONFLICTS if i.prompt == Prompt.P0)
 
     for family in Family:
         row = [cells[family, level] for level in Level]

@@ -26,7 +26,7 @@ def rollouts(
     task: str = "a",
     suite: str = "libero_goal",
     arm: Arm = Arm.REFERENCE,
-    prompt: Prompt = Prompt.P0,
+    prompt: str = Prompt.P0,
     family: Family | None = None,
     failures: int = 0,
     policy: str = "persist",
@@ -104,6 +104,13 @@ def test_the_premise_check_prompt_is_compared_on_valid_premises() -> None:
     found = behaviour_by_task(trajectories)
     assert set(found["condition"].to_pylist()) == {"P1"}
     assert duration(found, condition="P1")["change"] == pytest.approx(1.0)
+
+
+def test_every_other_prompt_condition_is_compared_with_p0() -> None:
+    trajectories = table(rollouts([4.0]), rollouts([8.0], prompt="placebo"), rollouts([2.0], prompt="careful"))
+    changes = behaviour_change(trajectories, behaviour_by_task(trajectories))
+    assert list(dict.fromkeys(changes["condition"].to_pylist())) == ["placebo", "careful"]
+    assert duration(changes, condition="careful")["change"] == pytest.approx(-0.5)
 
 
 def test_a_base_task_without_a_success_on_either_side_is_left_out() -> None:

@@ -154,6 +154,15 @@ def test_policies_are_compared_level_by_level(folder: Path) -> None:
     assert list(dict.fromkeys(row[0] for row in comparison_table(compared).rows)) == ["P0", "P0 V2"]
 
 
+def test_probes_under_a_prompt_of_ones_own_come_after_the_built_in_ones(tmp_path: Path) -> None:
+    made = small_evaluation("a", prompts=["P0", "Careful"])
+    probed = seen_under(VisualProbe.V1, made, in_conflicts)
+    found = score(write_dataset(tmp_path / "a", [*made, *probed]))
+    assert list(dict.fromkeys(found.table("probe_effect")["prompt"].to_pylist())) == ["P0", "Careful"]
+    compared = compare_policies(found, found)
+    assert list(dict.fromkeys(compared.table["prompt"].to_pylist())) == ["P0", "Careful"]
+
+
 def test_policies_without_a_level_in_common_are_not_compared(tmp_path: Path) -> None:
     plain = score(write_dataset(tmp_path / "a", small_evaluation("a", prompts=[Prompt.P0])))
     probed = seen_under(VisualProbe.V1, small_evaluation("b", prompts=[Prompt.P0]), in_conflicts)

@@ -54,7 +54,7 @@ class Sound:
         return self.speak(chunk)
 
     def hear(self, instruction: str) -> str:
-        return instruction.removeprefix(PREMISE_CHECK)
+        return instruction.removeprefix(PREMISE_CHECK.text(""))
 
     def look(self, observation: Observation) -> Image:
         return turned(observation.image("agentview", SIZE), self.conventions.images)

@@ -324,7 +324,7 @@ def test_figures_are_written_as_svg_and_png(scores: Scores, tmp_path: Path) -> N
     assert {file.stem for file in files if file.suffix == ".svg"} == {
         file.stem for file in files if file.suffix == ".png"
     }
-    assert {"outcome-1", "failures-tar", "level-rgsr", "prompt-persist", "failed-persistence"} <= {
+    assert {"outcome-1", "failures-tar", "level-rgsr", "prompt-persist-P1", "failed-persistence"} <= {
         f.stem for f in files
     }
     for file in files:

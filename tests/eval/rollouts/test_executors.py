@@ -41,7 +41,7 @@ def chosen() -> tuple[Instance, ...]:
     """Two cases and the reference of each of two base tasks, cut to a few steps."""
     instances = load_instances()
     conflicts = [
-        next(i for i in instances if i.arm is Arm.CONFLICT and i.prompt is Prompt.P0 and i.base_task == task)
+        next(i for i in instances if i.arm is Arm.CONFLICT and i.prompt == Prompt.P0 and i.base_task == task)
         for task in BASE_TASKS
     ]
     return tuple(dataclasses.replace(i, horizon=8) for i in with_references(conflicts, instances))

@@ -72,7 +72,7 @@ def short(instances: tuple[Instance, ...]) -> tuple[Instance, ...]:
 
 
 def _p0(short: tuple[Instance, ...]) -> tuple[Instance, ...]:
-    return tuple(instance for instance in short if instance.prompt is Prompt.P0)
+    return tuple(instance for instance in short if instance.prompt == Prompt.P0)
 
 
 def test_a_frame_holds_the_state_before_its_action_and_the_action_as_executed(
@@ -110,7 +110,7 @@ def test_the_policy_is_handed_the_exact_prompt_that_is_recorded(scenes: ScenePoo
         assert episode.instruction == rollout.episode.prompt_text
         assert episode.seed == rollout.episode.seed == 9
         assert prompt_sha256(episode.instruction) == rollout.episode.prompt_sha256
-        assert episode.instruction.startswith(PREMISE_CHECK) == (instance.prompt is Prompt.P1)
+        assert episode.instruction.startswith(PREMISE_CHECK.text("")) == (instance.prompt == Prompt.P1)
         assert episode.instruction.endswith(instance.instruction)
 
 
@@ -242,7 +242,7 @@ def test_the_checker_tells_references_from_conflicts_in_the_live_scene(
     scene = scenes.scene("libero_goal", "put_the_bowl_on_the_plate")
     scene.reset(4)
     before = scene.state().sha256()
-    of_task = [i for i in instances if i.base_task == "put_the_bowl_on_the_plate" and i.prompt is Prompt.P0]
+    of_task = [i for i in instances if i.base_task == "put_the_bowl_on_the_plate" and i.prompt == Prompt.P0]
     for instance in (of_task[0], *of_task[1::6]):
         episode = Episode(instruction=instance.instruction, init_state=4, seed=0, instance=instance, scene=scene)
         assert premises_hold(episode) == (instance.arm is Arm.REFERENCE)

@@ -47,7 +47,7 @@ def pool() -> ScenePool:
 def chosen() -> tuple[Instance, ...]:
     """A case and its reference, cut to a few steps."""
     instances = load_instances()
-    case = next(i for i in instances if i.base_task == TASK and i.arm is Arm.CONFLICT and i.prompt is Prompt.P0)
+    case = next(i for i in instances if i.base_task == TASK and i.arm is Arm.CONFLICT and i.prompt == Prompt.P0)
     return tuple(dataclasses.replace(i, horizon=HORIZON) for i in with_references([case], instances))
 
 

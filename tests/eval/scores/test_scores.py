@@ -122,7 +122,26 @@ def test_the_prompt_has_no_effect_on_equal_outcomes(scores: Scores) -> None:
     assert effect.num_rows == 2 * 7
     selective = row(effect, policy="persist", measure="selectivity")
     assert (selective["difference"], selective["p"], selective["n"]) == (0.0, 1.0, 24)
-    assert row(effect, policy="stop", measure="PCSR")["P1"] == pytest.approx(20 / 24)
+    assert row(effect, policy="stop", measure="PCSR")["prompted"] == pytest.approx(20 / 24)
+
+
+def test_each_prompt_condition_is_compared_with_p0_in_a_family_of_tests_of_its_own(tmp_path: Path) -> None:
+    prompts = ["P0", "P1", "placebo", "careful"]
+    several = score(write_dataset(tmp_path / "several", small_evaluation(prompts=prompts)))
+    effect = several.table("prompt_effect")
+    assert list(dict.fromkeys(effect["prompt"].to_pylist())) == ["P1", "placebo", "careful"]
+    assert effect.num_rows == 3 * 7
+    two = score(write_dataset(tmp_path / "two", small_evaluation(prompts=["P0", "P1"]))).table("prompt_effect")
+    of_p1 = [r for r in effect.to_pylist() if r["prompt"] == "P1"]
+    assert [(r["measure"], r["q"], r["n"]) for r in of_p1] == [(r["measure"], r["q"], r["n"]) for r in two.to_pylist()]
+    assert several.table("prompt")["prompt"].to_pylist() == prompts
+    assert several.table("overall")["prompt"].to_pylist() == ["P0"]
+
+
+def test_conditions_without_p0_have_tables_and_no_effect(tmp_path: Path) -> None:
+    found = score(write_dataset(tmp_path / "own", small_evaluation(prompts=["placebo", "careful"])))
+    assert found.table()["prompt"].to_pylist() == ["placebo"]
+    assert found.table("prompt_effect").num_rows == 0
 
 
 def test_the_prompt_effect_is_p1_minus_p0(tmp_path: Path) -> None:
@@ -134,7 +153,7 @@ def test_the_prompt_effect_is_p1_minus_p0(tmp_path: Path) -> None:
 
     effect = score(write_dataset(tmp_path / "a", [failing(made) for made in small_evaluation()])).table("prompt_effect")
     found = row(effect, policy="persist", measure="RGSR")
-    assert (found["P0"], found["P1"], found["difference"]) == (0.125, 0.0, -0.125)
+    assert (found["P0"], found["prompted"], found["difference"]) == (0.125, 0.0, -0.125)
     assert row(effect, policy="persist", measure="selectivity")["difference"] == -0.125
 
 

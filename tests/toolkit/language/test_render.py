@@ -34,7 +34,7 @@ from ..goal_scene import (
     put,
 )
 
-CASES = [i for i in load_instances() if i.arm is Arm.CONFLICT and i.prompt is Prompt.P0]
+CASES = [i for i in load_instances() if i.arm is Arm.CONFLICT and i.prompt == Prompt.P0]
 BARE_TOP = Reference(noun="drawer", ordinal="top")
 SEAMS = re.compile(r"[A-Z{}_]|  | ,|,,|\.|\b(\w+) \1\b|\ba a\b|^\s|\s$|\bnone\b")
 

@@ -8,7 +8,7 @@ from conflictvla.toolkit.language.render import render
 from conflictvla.toolkit.language.wording import LIBERO_WORDING, WORDINGS, plan_wording, wording_of
 from conflictvla.toolkit.records import Arm, Prompt
 
-ALONE = [i for i in load_instances() if i.prompt is Prompt.P0]
+ALONE = [i for i in load_instances() if i.prompt == Prompt.P0]
 
 
 def test_reference_is_worded_as_libero_does_and_a_case_never() -> None:

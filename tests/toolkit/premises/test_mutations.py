@@ -30,7 +30,7 @@ from conflictvla.toolkit.records import Arm, Factor, Family, Instance, Prompt
 from ..goal_scene import facts_of
 
 WORDS = load_vocabulary()
-CASES = [i for i in load_instances() if i.arm is Arm.CONFLICT and i.prompt is Prompt.P0]
+CASES = [i for i in load_instances() if i.arm is Arm.CONFLICT and i.prompt == Prompt.P0]
 TASKS = sorted({(case.suite, case.base_task) for case in CASES})
 SAMPLE = random.Random(0).sample(TASKS, 4)
 HIDDEN_BY = {"opening": "smaller", "smaller": "opening", "movable": "room_under"}

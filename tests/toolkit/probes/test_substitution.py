@@ -37,7 +37,7 @@ from ..goal_scene import (
 )
 
 LEVELS = tuple(LanguageProbe)
-ALONE = [i for i in load_instances(language=LEVELS) if i.prompt is Prompt.P0]
+ALONE = [i for i in load_instances(language=LEVELS) if i.prompt == Prompt.P0]
 CASES = [i for i in ALONE if i.arm is Arm.CONFLICT]
 KETCHUP = next(t for t in base_tasks("libero_object") if t.name == "pick_up_the_ketchup_and_place_it_in_the_basket")
 GOAL = "put the wine bottle on top of the cabinet"

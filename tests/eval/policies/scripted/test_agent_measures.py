@@ -45,7 +45,7 @@ def scene_of(task_id: str) -> Scene:
 
 
 def instances_of(task_id: str, arm: Arm) -> list[Instance]:
-    found = [i for i in load_instances() if f"{i.suite}/{i.base_task}" == task_id and i.prompt is Prompt.P0]
+    found = [i for i in load_instances() if f"{i.suite}/{i.base_task}" == task_id and i.prompt == Prompt.P0]
     return [instance for instance in found if instance.arm is arm]
 
 

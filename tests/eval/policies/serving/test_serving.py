@@ -29,7 +29,6 @@ from conflictvla.eval.rollouts.jobs import Job
 from conflictvla.eval.rollouts.rollout import run_rollout
 from conflictvla.eval.rollouts.versions import installed_versions
 from conflictvla.toolkit.errors import InvalidInputError, PolicyError
-from conflictvla.toolkit.prompts import prompt_text
 from conflictvla.toolkit.records import Instance
 from conflictvla.toolkit.simulation.scene_pool import ScenePool
 
@@ -123,7 +122,7 @@ def test_vla_evals_real_client_is_served(instances: tuple[Instance, ...], scenes
             for step in range(3):
                 observation: VlaEvalObservation = {
                     "images": {"agentview": np.zeros((8, 8, 3), dtype=np.uint8)},
-                    "task_description": prompt_text(reference.instruction, reference.prompt),
+                    "task_description": reference.prompt_text,
                     "states": observe(scene, step).state,
                 }
                 action = await connection.act(observation)
