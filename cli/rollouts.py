@@ -67,8 +67,16 @@ def run(
         bool, typer.Option("--controls", help="Each case's repaired twin too.", rich_help_panel=SELECTION)
     ] = False,
     prompts: Annotated[
-        str, typer.Option(help="Prompt conditions, comma-separated.", rich_help_panel=SELECTION)
-    ] = "P0,P1",
+        str | None,
+        typer.Option(
+            help="Prompt conditions: P0, P1, placebo, your own; default: P0, P1 and all of --prompts-file.",
+            rich_help_panel=SELECTION,
+        ),
+    ] = None,
+    prompts_file: Annotated[
+        Path | None,
+        typer.Option(help="Your own wordings, YAML or JSON: a name and its text each.", rich_help_panel=SELECTION),
+    ] = None,
     init_states: Annotated[
         str, typer.Option(help="Initial states, such as 0-4 or 0,7.", rich_help_panel=SELECTION)
     ] = "0-4",
@@ -125,13 +133,15 @@ def run(
     from ..eval.rollouts.jobs import parse_shard
     from ..eval.rollouts.run import run_policy
     from ..eval.run_selection import RunSelection
-    from ..eval.selection import parse_language_probes, parse_numbers, parse_prompts, parse_visual_probes, with_horizons
+    from ..eval.selection import parse_language_probes, parse_numbers, parse_visual_probes, with_horizons
+    from ..toolkit.prompts_file import read_prompts_file
 
     states, probes = parse_numbers(init_states, "--init-states"), parse_visual_probes(visual)
     drawn, spec = parse_numbers(seeds, "--seeds"), policy_with_preset(policy, preset)
     selection = RunSelection(
         cases=cases,
-        prompts=parse_prompts(prompts),
+        prompts=None if prompts is None else (prompts,),
+        own_prompts=read_prompts_file(prompts_file) if prompts_file else (),
         language=parse_language_probes(language),
         lite=lite,
         controls=controls,

@@ -43,7 +43,7 @@ def verify(
     from ..eval.submissions.verify import fresh_seed, verification_of, verify_submission
 
     everything = load_all_instances(tasks)
-    chosen = None if cases is None else select_conflicts(everything, cases, tuple(Prompt))
+    chosen = None if cases is None else select_conflicts(everything, cases, None)
     claimed = None if result is None else read_result(result)
     source = fetch_submission(submission)
     with progress_bar("rollouts", None) as advance:

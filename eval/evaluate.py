@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from ..builders.cases.instances import under_prompts
 from ..builders.tasks_dataset.reading import load_instances
 from ..toolkit.errors import InvalidInputError
+from ..toolkit.prompts import PromptCondition
+from ..toolkit.prompts_file import read_prompts_file
 from ..toolkit.records import Arm, Instance, VisualProbe
 from .policies.interface import Policy
 from .rollouts.executors.base import Executor
 from .rollouts.run import RunProgress, run_policy, with_references
 from .run_selection import FULL_INIT_STATES, RunSelection
 from .scores.scores import Scores, score
+from .selection import choose_prompts
 
 
 def evaluate(
@@ -20,6 +24,8 @@ def evaluate(
     instances: Sequence[Instance] | None = None,
     *,
     out: Path | str,
+    prompts: Sequence[str] | None = None,
+    prompts_file: Path | str | None = None,
     init_states: Sequence[int] = FULL_INIT_STATES,
     seeds: Sequence[int] = (0,),
     visual_probes: Sequence[VisualProbe] = (VisualProbe.V0,),
@@ -30,10 +36,13 @@ def evaluate(
 
     Args:
         policy: A policy, or its name (see ``load_policy``).
-        instances: Conflict instances and controls; by default all released conflicts under P0 and P1, with five initial
+        instances: Conflict instances and controls; by default all released conflicts, under P0 and P1 with five initial
             states the full evaluation of 14,530 rollouts. ``RunSelection(lite=True).instances()`` are those of the
             lite selection. References are added.
         out: Folder that receives the dataset of rollouts, named after the policy.
+        prompts: Names of prompt conditions, such as ``("P0", "placebo")``. By default those of the given instances
+            (P0 and P1 where none are given) and all of ``prompts_file``.
+        prompts_file: Wordings of your own, see ``read_prompts_file``.
         init_states: LIBERO's numbers of the initial states.
         seeds: Seeds handed to the policy.
         visual_probes: Under which visual probes each is run; give V0 too to see what the others change.
@@ -42,14 +51,15 @@ def evaluate(
 
     Raises:
         InvalidInputError: The folder holds rollouts under other settings or an unfinished run of more, or cannot be
-            written.
+            written; or the file of prompts cannot be used.
+        NotFoundError: There is no such prompt condition.
         PolicyError: The policy failed; call again to continue where it stopped.
     """
+    own = read_prompts_file(prompts_file) if prompts_file else ()
     if instances is None:
-        chosen = RunSelection().instances()
+        chosen = RunSelection(prompts=prompts, own_prompts=own).instances()
     else:
-        conflicts = [instance for instance in instances if instance.arm is not Arm.REFERENCE]
-        chosen = with_references(conflicts, load_instances())
+        chosen = _with_references_under(instances, prompts, own)
     run = run_policy(
         policy,
         chosen,
@@ -64,3 +74,14 @@ def evaluate(
         raise InvalidInputError(str(run.unfinished))
     assert run.dataset is not None  # a failing policy raises here, so there is something to score
     return score(run.dataset)
+
+
+def _with_references_under(
+    instances: Sequence[Instance], prompts: Sequence[str] | None, own: Sequence[PromptCondition]
+) -> tuple[Instance, ...]:
+    """The instances under these prompt conditions, by default their own and the user's, with their references."""
+    if prompts is None:
+        prompts = [*dict.fromkeys(instance.prompt for instance in instances), *(condition.name for condition in own)]
+    conditions = choose_prompts(prompts, own)
+    conflicts = [i for i in under_prompts(instances, conditions) if i.arm is not Arm.REFERENCE]
+    return with_references(conflicts, under_prompts(load_instances(), conditions))

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..builders.cases.instances import under_prompts
 from ..builders.tasks_dataset.reading import check_has_controls, load_instances, load_lite_cases
 from ..toolkit.errors import InvalidInputError
-from ..toolkit.records import Arm, Instance, LanguageProbe, Prompt
+from ..toolkit.prompts import PromptCondition
+from ..toolkit.records import Arm, Instance, LanguageProbe
 from .rollouts.run import with_references
-from .selection import select_conflicts
-
-FULL_PROMPTS = (Prompt.P0, Prompt.P1)
-"""Prompt conditions of a full evaluation."""
+from .selection import choose_prompts, select_conflicts
 
 FULL_INIT_STATES = tuple(range(5))
 """Initial states of a full evaluation, by LIBERO's numbers."""
@@ -25,7 +24,8 @@ class RunSelection:
 
     Attributes:
         cases: Patterns of case ids as for ``select_conflicts``; None for all.
-        prompts: Prompt conditions.
+        prompts: Names of prompt conditions; by default P0, P1 and the user's own.
+        own_prompts: Prompt conditions of the user's own.
         language: Language probes.
         lite: Only cases of the lite selection.
         controls: The controls of the cases too.
@@ -34,7 +34,8 @@ class RunSelection:
     """
 
     cases: str | None = None
-    prompts: tuple[Prompt, ...] = FULL_PROMPTS
+    prompts: Sequence[str] | None = None
+    own_prompts: Sequence[PromptCondition] = ()
     language: tuple[LanguageProbe, ...] = (LanguageProbe.W0,)
     lite: bool = False
     controls: bool = False
@@ -46,13 +47,14 @@ class RunSelection:
 
         Raises:
             InvalidInputError: The choices exclude each other, or leave nothing.
-            NotFoundError: A pattern fits no case.
+            NotFoundError: A pattern fits no case, or there is no such prompt condition.
             DatasetError: The folder is no task release, or has no lite selection, controls or probes.
         """
         if self.references_only and self.controls:
             raise InvalidInputError("--references-only leaves out what --controls adds: give one of them")
-        everything = load_instances(self.tasks, self.language)
-        conflicts = select_conflicts(everything, self.cases, self.prompts)
+        conditions = choose_prompts(self.prompts, self.own_prompts)
+        everything = under_prompts(load_instances(self.tasks, self.language), conditions)
+        conflicts = select_conflicts(everything, self.cases, None)
         if self.lite:
             lite = load_lite_cases(self.tasks)
             conflicts = tuple(instance for instance in conflicts if instance.case_id in lite)
@@ -66,11 +68,7 @@ class RunSelection:
         """The references of these cases; with no choice of cases those of every base task."""
         wanted = {conflict.pair_id for conflict in conflicts} if self.lite or self.cases is not None else None
         references = (instance for instance in everything if instance.arm is Arm.REFERENCE)
-        return tuple(
-            instance
-            for instance in references
-            if instance.prompt in self.prompts and (wanted is None or instance.instance_id in wanted)
-        )
+        return tuple(instance for instance in references if wanted is None or instance.instance_id in wanted)
 
     def _controls_of(self, conflicts: Iterable[Instance], everything: Iterable[Instance]) -> tuple[Instance, ...]:
         if not self.controls:

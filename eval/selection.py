@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
 from ..toolkit.errors import InvalidInputError, NotFoundError, choices
+from ..toolkit.prompts import BUILT_IN, PromptCondition
 from ..toolkit.records import Arm, Instance, LanguageProbe, Prompt, VisualProbe
+
+DEFAULT_PROMPTS = (Prompt.P0, Prompt.P1)
+"""Prompt conditions of a run that names none, those of a full evaluation."""
 
 
 class HorizonKind(StrEnum):
@@ -33,19 +37,19 @@ def with_horizons(instances: Sequence[Instance], kind: HorizonKind) -> tuple[Ins
 
 
 def select_conflicts(
-    instances: Sequence[Instance], patterns: str | None, prompts: Sequence[Prompt]
+    instances: Sequence[Instance], patterns: str | None, prompts: Sequence[str] | None
 ) -> tuple[Instance, ...]:
     """Conflict instances whose case ids fit any of the comma-separated patterns.
 
     Args:
         instances: All instances.
         patterns: Case ids with ``*`` and ``?`` as wildcards; None for all.
-        prompts: Prompt conditions.
+        prompts: Names of prompt conditions; None for all.
 
     Raises:
         NotFoundError: A pattern fits no case.
     """
-    conflicts = [i for i in instances if i.arm is Arm.CONFLICT and i.prompt in prompts]
+    conflicts = [i for i in instances if i.arm is Arm.CONFLICT and (prompts is None or i.prompt in prompts)]
     if patterns is None:
         return tuple(conflicts)
     wanted = [pattern.strip() for pattern in patterns.split(",") if pattern.strip()]
@@ -77,14 +81,27 @@ def find_case(instances: Sequence[Instance], case_id: str) -> Instance:
     return found[0]
 
 
-def parse_prompts(text: str) -> tuple[Prompt, ...]:
-    """Prompt conditions from text such as ``P0,P1``.
+def choose_prompts(
+    names: str | Sequence[str] | None, own: Sequence[PromptCondition] = ()
+) -> tuple[PromptCondition, ...]:
+    """Prompt conditions by name; by default ``DEFAULT_PROMPTS`` and all of the user's own.
+
+    Args:
+        names: Such as ``P0,placebo``, or a sequence of names; None for the default.
+        own: The user's own conditions.
 
     Raises:
         NotFoundError: There is no such condition.
-        InvalidInputError: The text names none.
+        InvalidInputError: There is no name, or none of the user's own.
     """
-    return _parse_members(text, Prompt, "prompt condition", "--prompts")
+    known = {**BUILT_IN, **{condition.name: condition for condition in own}}
+    if names is None:
+        return (*(BUILT_IN[name] for name in DEFAULT_PROMPTS), *own)
+    chosen = _parse_names(names if isinstance(names, str) else ",".join(names), known, "prompt condition", "--prompts")
+    if own and not any(condition.name in chosen for condition in own):
+        theirs = ", ".join(condition.name for condition in own)
+        raise InvalidInputError(f"--prompts names none of the prompts file's conditions: add some of {theirs}")
+    return tuple(known[name] for name in chosen)
 
 
 def parse_language_probes(text: str, option: str = "--language") -> tuple[LanguageProbe, ...]:
@@ -123,13 +140,18 @@ def parse_numbers(text: str, option: str) -> tuple[int, ...]:
 
 
 def _parse_members[T: StrEnum](text: str, kind: type[T], what: str, option: str) -> tuple[T, ...]:
+    return tuple(kind(name) for name in _parse_names(text, list(kind), what, option))
+
+
+def _parse_names(text: str, known: Collection[str], what: str, option: str) -> tuple[str, ...]:
+    """The names that a text lists, each once; all of them must be known."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
-        if name not in list(kind):
-            raise NotFoundError(f"no {what} '{name}' in {option}: {choices(name, list(kind))}")
+        if name not in known:
+            raise NotFoundError(f"no {what} '{name}' in {option}: {choices(name, list(known))}")
     if not names:
-        raise InvalidInputError(f"{option} is empty: write some of {', '.join(kind)}")
-    return tuple(kind(name) for name in dict.fromkeys(names))
+        raise InvalidInputError(f"{option} is empty: write some of {', '.join(known)}")
+    return tuple(dict.fromkeys(names))
 
 
 def _closest(given: str, known: Sequence[str]) -> str:

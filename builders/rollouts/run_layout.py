@@ -32,12 +32,12 @@ class PlannedRollout:
 
     Attributes:
         rollout_id: Its id.
-        instruction: Its instruction.
+        prompt_text: The exact string for the policy.
         horizon: Its horizon.
     """
 
     rollout_id: str
-    instruction: str
+    prompt_text: str
     horizon: int
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from conflictvla.builders.cases.instances import control_instance
 from conflictvla.builders.tasks_dataset.reading import load_instances, load_lite_cases, packaged_tasks
 from conflictvla.builders.tasks_dataset.writing import instance_row, write_config
 from conflictvla.eval.recordings.reading import read_rollouts
@@ -54,7 +54,7 @@ def release(tmp_path: Path) -> Path:
     for config in ("instances", "cases", "references"):
         (folder / config).symlink_to(packaged_tasks() / config)
     controls = [
-        dataclasses.replace(i, instance_id=f"{i.case_id}/control/{i.prompt}", instruction=i.base_instruction)
+        control_instance(i, plan=i.plan, instruction=i.base_instruction)
         for i in load_instances()
         if i.arm is Arm.CONFLICT and i.base_task == "turn_on_the_stove"
     ]

@@ -7,9 +7,9 @@ import pytest
 from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.selection import (
     HorizonKind,
+    choose_prompts,
     find_case,
     parse_numbers,
-    parse_prompts,
     select_conflicts,
     with_horizons,
 )
@@ -85,19 +85,19 @@ def test_unknown_case_is_refused() -> None:
     [("P0", (Prompt.P0,)), (" P1 , P0,", (Prompt.P1, Prompt.P0)), ("P0,P0", (Prompt.P0,))],
 )
 def test_prompts_are_read_in_the_order_given_each_once(text: str, expected: tuple[Prompt, ...]) -> None:
-    assert parse_prompts(text) == expected
+    assert tuple(condition.name for condition in choose_prompts(text)) == expected
 
 
 @pytest.mark.parametrize("text", ["P2", "p0", "P0;P1"])
 def test_unknown_prompt_is_refused_with_the_choices(text: str) -> None:
     with pytest.raises(NotFoundError, match=rf"no prompt condition '{text}'.*known: P0, P1"):
-        parse_prompts(text)
+        choose_prompts(text)
 
 
 @pytest.mark.parametrize("text", ["", " ", ","])
 def test_no_prompt_at_all_is_refused(text: str) -> None:
     with pytest.raises(InvalidInputError, match="--prompts is empty"):
-        parse_prompts(text)
+        choose_prompts(text)
 
 
 @pytest.mark.parametrize(

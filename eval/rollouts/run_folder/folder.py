@@ -223,7 +223,7 @@ class RunFolder:
         known |= {planned.rollout_id: planned for planned in planned_rollouts(self.path)}
         for job in jobs:
             before_it = known.get(rollout_id(policy, job))
-            for name in ("instruction", "horizon"):
+            for name in ("prompt_text", "horizon"):
                 if before_it is not None and getattr(before_it, name) != getattr(job.instance, name):
                     raise InvalidInputError(
                         f"{self.dataset}: {before_it.rollout_id} was run with another {name} "
@@ -247,7 +247,7 @@ class RunFolder:
         (self.path / SHARDS).mkdir(parents=True, exist_ok=True)
         rows = [
             PlannedRollout(
-                rollout_id=rollout_id(policy, job), instruction=job.instance.instruction, horizon=job.instance.horizon
+                rollout_id=rollout_id(policy, job), prompt_text=job.instance.prompt_text, horizon=job.instance.horizon
             )
             for job in jobs
         ]
