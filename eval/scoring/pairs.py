@@ -27,6 +27,7 @@ RUN_FIELDS = ("policy_revision", "policy_settings", "seed")
 MUST_AGREE = (
     *RUN_FIELDS,
     "prompt",
+    "prompt_version",
     "language_probe",
     "visual_settings",
     "suite",
@@ -43,6 +44,8 @@ horizon is none of them: a conflict whose plan has more steps has a longer one."
 NO_REFERENCE = "no reference rollout"
 DUPLICATE_REFERENCE = "duplicate reference rollout"
 DUPLICATE = {arm: f"duplicate {arm} rollout" for arm in (Arm.CONFLICT, Arm.CONTROL)}
+SAME_PROMPT = "same prompt as the reference rollout"
+"""The policy was given one and the same string in both rollouts, so that nothing tells one from the other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +55,10 @@ class RefusedPair:
     Attributes:
         rollout_id: The conflict or control rollout.
         field: The episode field that disagrees, or ``no reference rollout``, ``duplicate reference rollout``,
-            ``duplicate conflict rollout``, ``duplicate control rollout``.
+            ``duplicate conflict rollout``, ``duplicate control rollout``, ``same prompt as the reference rollout``.
         reference: The reference rollout's value of that field; empty where there is no one reference rollout.
-        conflict: The other rollout's value of that field; for a missing or repeated rollout, what was looked for.
+        conflict: The other rollout's value of that field; for a missing or repeated rollout, what was looked for; for
+            one prompt in both, its text.
         arm: Of which arm the rollout is.
     """
 
@@ -95,8 +99,8 @@ def pair_rollouts(rollouts: RolloutSet, arm: Arm = Arm.CONFLICT) -> Pairing:
 
     A reference rollout is a candidate where ``MATCHED_ON`` agree; among several, the one whose ``RUN_FIELDS`` agree
     too. The pair is then refused by the first of ``MUST_AGREE`` that differs, by a protocol version other than the
-    one that is scored, or by ``end`` where the policy itself failed. Of two rollouts of the same instance, initial
-    state and run neither is scored, since nothing says which is right.
+    one that is scored, where both have one and the same prompt, or by ``end`` where the policy itself failed. Of two
+    rollouts of the same instance, initial state and run neither is scored, since nothing says which is right.
 
     Args:
         rollouts: Of all arms.
@@ -178,6 +182,8 @@ def _refuse_disagreements(episodes: pa.Table, conflicts: IntArray, partner: IntA
         reasons[(reasons == "") & (codes[conflicts] != codes[partner])] = name
     foreign = np.asarray(pc.not_equal(episodes["protocol_version"], PROTOCOL_VERSION).to_numpy(), np.bool_)
     reasons[(reasons == "") & foreign[conflicts]] = "protocol_version"
+    prompts = row_codes(episodes, ("prompt_text",))
+    reasons[(reasons == "") & (prompts[conflicts] == prompts[partner])] = SAME_PROMPT
     failed = np.asarray(pc.equal(episodes["end"], "policy_error").to_numpy(), np.bool_)
     reasons[(reasons == "") & (failed[conflicts] | failed[partner])] = "end"
 
@@ -203,6 +209,8 @@ def _refusals(
             conflict = str(episodes[field][row].as_py())
             if field == "protocol_version" and reference == conflict:
                 reference = f"{reference}, but measures are of protocol {PROTOCOL_VERSION}"
+        elif field == SAME_PROMPT:
+            reference, conflict = "", repr(episodes["prompt_text"][row].as_py())
         else:
             reference, key = "", "instance_id" if field == DUPLICATE[arm] else "pair_id"
             conflict = f"{episodes[key][row].as_py()} in init state {episodes['init_state'][row].as_py()}"

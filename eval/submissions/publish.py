@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import resources
 from pathlib import Path
 
+import pyarrow as pa
+
 from ...builders.hub_release import Release, plan_release
 from ...builders.rollouts.schema import ADDED_FEATURES, FRAME_FEATURES
 from ...builders.tasks_dataset.columns import CONFIGS, CONTROLS, PROBES
@@ -20,6 +22,7 @@ from ..recordings.video_files import RENDERED
 from ..scores.formats import markdown
 from ..scores.scores import score
 from ..scores.text_tables import text_table
+from ..scoring.pairs import SAME_PROMPT
 
 LEROBOT_TAG = "v3.0"
 """Tag by which LeRobot finds a dataset of its format; it goes with the newest version."""
@@ -85,8 +88,14 @@ def _tasks_card(folder: Path, version: str) -> str:
 
 def _rollouts_card(folder: Path, repo_id: str, version: str) -> str:
     needed = [name for name in FRAME_FEATURES if name not in ADDED_FEATURES]  # of whichever schema it is
-    read_rollouts(folder, needed, optional=list(ADDED_FEATURES))
+    rollouts = read_rollouts(folder, needed, optional=list(ADDED_FEATURES))
     scores = score(folder)
+    same = [refusal.rollout_id for refusal in scores.refusals if refusal.field == SAME_PROMPT]
+    if same:
+        raise InvalidInputError(
+            f"{folder}: {len(same)} conflict rollouts have the {SAME_PROMPT}, the first {same[0]}: record them with "
+            "prompts that hold the instruction"
+        )
     provenance = scores.provenance
     recorded = {entry.field: entry.values for entry in provenance.recorded}
     prompts = sorted(set(scores.table("overall")["prompt"].to_pylist()))
@@ -101,6 +110,7 @@ def _rollouts_card(folder: Path, repo_id: str, version: str) -> str:
         pairs=f"{scores.pairs.num_rows:,}",
         videos=_videos_line(folder),
         prompt=" and ".join(prompts) or "no pairs",
+        prompts=_prompts_table(rollouts.episodes),
         scores=markdown(text_table(scores, "overall")),
         recorded=markdown_table(
             ("field", "values"),
@@ -108,6 +118,15 @@ def _rollouts_card(folder: Path, repo_id: str, version: str) -> str:
             labels=2,
         ),
     )
+
+
+def _prompts_table(episodes: pa.Table) -> str:
+    """Each prompt condition with the version of its words and one exact string."""
+    columns = ["prompt", "prompt_version", "prompt_text"]
+    distinct = episodes.select(columns).group_by(columns[:2]).aggregate([("prompt_text", "min")])
+    rows = sorted(distinct.select([*columns[:2], "prompt_text_min"]).to_pylist(), key=lambda row: str(row["prompt"]))
+    cells = [tuple(code_span(value or "not recorded", 400) for value in row.values()) for row in rows]
+    return markdown_table(("prompt", "version", "such as"), cells, labels=3)
 
 
 def _videos_line(folder: Path) -> str:

@@ -24,6 +24,7 @@ OTHER_VALUES: dict[str, Any] = {
     "policy_revision": "r2",
     "policy_settings": '{"replan_steps": 5}',
     "seed": 8,
+    "prompt_version": "1.1",
     "language_probe": LanguageProbe.W2,
     "visual_settings": '{"brightness": 1.2}',
     "suite": "libero_10",
@@ -157,6 +158,18 @@ def test_a_reference_under_the_other_prompt_is_refused(tmp_path: Path) -> None:
     conflict = make_record(arm=Arm.CONFLICT, pair_id=reference.pair_id)
     (refusal,) = pairing(tmp_path, reference, conflict).refusals
     assert (refusal.field, refusal.reference, refusal.conflict) == ("prompt", "P1", "P0")
+
+
+def test_a_pair_with_one_and_the_same_prompt_is_refused(tmp_path: Path) -> None:
+    reference = make_record()
+    masked = {"prompt_text": reference.prompt_text, "prompt_sha256": reference.prompt_sha256}
+    conflicts = [make_record(arm=Arm.CONFLICT, case=0, **masked), make_record(arm=Arm.CONFLICT, case=1)]
+    found = pairing(tmp_path, reference, *conflicts)
+    assert found.conflict.tolist() == [2]
+    (refusal,) = found.refusals
+    assert (refusal.rollout_id, refusal.field) == (conflicts[0].rollout_id, "same prompt as the reference rollout")
+    said = "same prompt as the reference rollout for 'put the bowl on the plate'"
+    assert str(refusal) == f"{conflicts[0].rollout_id}: {said}"
 
 
 def test_a_conflict_rollout_without_a_reference_is_refused(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import subprocess
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from datasets import load_dataset
@@ -23,6 +24,7 @@ from conflictvla.eval.recordings.video_files import RENDERED
 from conflictvla.eval.scores.scores import score
 from conflictvla.eval.statistics.intervals import Interval
 from conflictvla.eval.submissions.results_file import read_result, read_results, result_json
+from conflictvla.toolkit.prompts import prompt_sha256
 
 from ...hub.hub_server import Hub
 from ..in_process import Done, conflictvla
@@ -217,6 +219,27 @@ def test_links_damage_and_other_folders_are_not_published(tasks: Path, tmp_path:
     (tasks / "cases/test.parquet").write_bytes(b"PAR1")
     assert publish(tasks, "ann/x").returncode == 2
     assert "neither a task release" in publish(tmp_path, "ann/x").stderr
+
+
+def test_rollouts_whose_two_prompts_are_one_string_are_not_published(rollouts: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(rollouts, tmp_path / "same")
+    (file,) = (folder / "meta/episodes").rglob("*.parquet")
+    table = pq.read_table(file)
+    rows = table.select(["arm", "pair_id", "prompt_text", "rollout_id"]).to_pylist()
+    conflict = next(number for number, row in enumerate(rows) if row["arm"] == "conflict")
+    reference = next(r for r in rows if (r["arm"], r["pair_id"]) == ("reference", rows[conflict]["pair_id"]))
+    for name, value in (
+        ("prompt_text", reference["prompt_text"]), ("prompt_sha256", prompt_sha256(reference["prompt_text"])),
+    ):  # fmt: skip
+        values = [value if number == conflict else old for number, old in enumerate(table[name].to_pylist())]
+        table = table.set_column(table.column_names.index(name), name, pa.array(values))
+    pq.write_table(table, file)
+    done = publish(folder, "ann/same")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert (
+        f"1 conflict rollouts have the same prompt as the reference rollout, the first {rows[conflict]['rollout_id']}"
+        in (done.stderr)
+    )
 
 
 def test_published_results_load_whatever_is_undefined_and_are_shown(hub: Hub, tmp_path: Path) -> None:
