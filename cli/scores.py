@@ -18,6 +18,7 @@ from .console import (
     plain_table,
     print_json,
     print_line,
+    print_warning,
     progress_bar,
 )
 from .options import JsonOption, PartialOption, RolloutsArgument
@@ -84,6 +85,8 @@ def _print_what_is_missing(scores: Scores) -> None:
         print_line(f"refused {count} control rollouts: {field}", to=ERR)
     for field, count in scores.left_out_by_field().items():
         print_line(f"left out for {count} defects: {field}", to=ERR)
+    for deviation in scores.deviations:
+        print_warning(str(deviation))
 
 
 def compare(

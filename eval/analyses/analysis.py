@@ -21,6 +21,7 @@ NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 RESERVED_NAMES = frozenset(
     {
         "controls",
+        "deviations",
         "left_out",
         "left_out_by_field",
         "pairs",

@@ -17,6 +17,7 @@ from ...toolkit.records import Arm
 from ..analyses.tables.measures import GROUPINGS, undefined_reason
 from ..measures import MEASURE_NAMES
 from ..recordings.defects import Defect
+from ..recordings.deviations import Deviation
 from ..scoring.pair_table import PAIR_COLUMNS, no_pairs
 from ..scoring.pairs import RefusedPair
 from ..scoring.provenance import Provenance, Recorded
@@ -55,6 +56,7 @@ def scores_json(scored: ScoredPairs, tables: Mapping[str, pa.Table]) -> str:
         "refusals": list(map(_refusal_fields, scored.refusals)),
         "left_out_by_field": scored.left_out_by_field(),
         "left_out": [asdict(defect) for defect in scored.left_out],
+        "deviations": [asdict(deviation) for deviation in scored.deviations],
         "tables": {name: rows.pop(name) for name in GROUPINGS},
         "repeats": scored.repeats.to_pydict(),
         "references": scored.references.to_pydict(),
@@ -111,6 +113,7 @@ def _scored_pairs(content: dict[str, Any]) -> ScoredPairs:
         references=_table(content["references"], REFERENCE_COLUMNS),
         trajectories=None if trajectories is None else _table(trajectories, TRAJECTORY_COLUMNS),
         left_out=tuple(Defect(**defect) for defect in content["left_out"]),
+        deviations=tuple(Deviation(**deviation) for deviation in content["deviations"]),
     )
 
 

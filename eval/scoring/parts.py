@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from ...toolkit.records import Arm
 from ..recordings.defects import Defect
+from ..recordings.deviations import Deviation, find_deviations
 from ..recordings.reading import SCORED_FEATURES, OpenedDataset, open_dataset, read_frames_of
 from ..recordings.rollout_set import RolloutSet
 from .pair_table import no_pairs, score_pairs
@@ -34,6 +35,7 @@ class PartScores:
         refusals: Conflict rollouts that could not be scored.
         refused_controls: Control rollouts that could not be scored.
         left_out: Defects for which episodes were left out.
+        deviations: Rollouts whose prompt or horizon is not the installed task release's, or cannot be compared.
         unused_references: Reference rollouts in no pair.
         digests: One of each rollout, over the features that every scoring reads.
         episodes: ``rollout_id``, ``arm``, ``scene_sha256`` and ``RECORDED_FIELDS`` of each rollout.
@@ -47,6 +49,7 @@ class PartScores:
     refusals: tuple[RefusedPair, ...]
     refused_controls: tuple[RefusedPair, ...]
     left_out: tuple[Defect, ...]
+    deviations: tuple[Deviation, ...]
     unused_references: int
     digests: tuple[bytes, ...]
     episodes: pa.Table
@@ -99,6 +102,7 @@ def score_part(rollouts: RolloutSet, *, supplementary: bool) -> PartScores:
         refusals=pairing.refusals,
         refused_controls=() if controls is None else controls.refusals,
         left_out=rollouts.left_out,
+        deviations=find_deviations(rollouts.episodes),
         unused_references=_unused_references(pairing, controls),
         digests=tuple(rollouts.digests(SCORED_FEATURES)),
         episodes=rollouts.episodes.select(["rollout_id", "arm", "scene_sha256", *RECORDED_FIELDS]),

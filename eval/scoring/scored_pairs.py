@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from ...builders.rollouts.episode_record import PROBES
 from ...toolkit.errors import DatasetError
 from ..recordings.defects import Defect, defects_by_field
+from ..recordings.deviations import Deviation, summed
 from ..recordings.rollout_set import check_unique
 from .pair_table import no_pairs
 from .pairs import RefusedPair
@@ -39,6 +40,8 @@ class ScoredPairs:
         references: One row a reference rollout, with ``rollout_table.REFERENCE_COLUMNS``, in a pair or not.
         trajectories: One row a rollout, with ``rollout_table.TRAJECTORY_COLUMNS``; None where not asked for.
         left_out: Defects for which episodes were left out, where that was asked for.
+        deviations: Rollouts whose prompt or horizon is not the installed task release's, or cannot be compared with it;
+            their pairs are scored all the same.
     """
 
     pairs: pa.Table
@@ -51,6 +54,7 @@ class ScoredPairs:
     refused_controls: tuple[RefusedPair, ...] = ()
     trajectories: pa.Table | None = None
     left_out: tuple[Defect, ...] = ()
+    deviations: tuple[Deviation, ...] = ()
 
     @property
     def policies(self) -> tuple[str, ...]:
@@ -105,6 +109,7 @@ def combine(parts: Iterable[PartScores]) -> ScoredPairs:
         references=pa.concat_tables([part.references for part in parts]).sort_by("rollout_id"),
         trajectories=pa.concat_tables(trajectories).sort_by("rollout_id") if trajectories else None,
         left_out=tuple(sorted((defect for part in parts for defect in part.left_out), key=str)),
+        deviations=summed(deviation for part in parts for deviation in part.deviations),
     )
 
 

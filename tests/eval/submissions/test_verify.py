@@ -299,6 +299,43 @@ def an_episode_given_twice_under_two_names(r: list[Rollout]) -> list[Rollout]:
     return [*r, with_episode(r[HELD_STILL], rollout_id="another")]
 
 
+def prompted(rollout: Rollout, text: str) -> Rollout:
+    return with_episode(rollout, prompt_text=text, prompt_sha256=prompt_sha256(text))
+
+
+@forgery("tasks")
+def another_prompt_than_the_releases(r: list[Rollout]) -> list[Rollout]:
+    return [prompted(x, f"please {x.episode.prompt_text}") for x in r]
+
+
+@forgery("tasks")
+def another_version_of_the_prompt(r: list[Rollout]) -> list[Rollout]:
+    return [with_episode(x, prompt_version="0.9") for x in r]
+
+
+@forgery("tasks")
+def another_horizon_than_the_releases(r: list[Rollout]) -> list[Rollout]:
+    return [with_episode(x, horizon=x.episode.horizon + 1) for x in r]
+
+
+@forgery("pairs")
+def a_conflict_rollout_given_the_references_prompt(r: list[Rollout]) -> list[Rollout]:
+    return [r[0], prompted(r[FIRST], r[REFERENCE].episode.prompt_text), *r[2:]]
+
+
+@forgery("prompts")
+def wordings_of_ones_own(r: list[Rollout]) -> list[Rollout]:
+    def own(name: str) -> str:
+        return name.replace("/P0", "/polite")
+
+    return [
+        with_episode(
+            prompted(x, f"please {x.episode.prompt_text}"), prompt="polite", instance_id=own(x.episode.instance_id),
+            pair_id=own(x.episode.pair_id), rollout_id=own(x.episode.rollout_id),
+        ) for x in r
+    ]  # fmt: skip
+
+
 @forgery("starts")
 def a_settled_state_that_fits_no_other(r: list[Rollout]) -> list[Rollout]:
     return changed(r, FIRST, settled_state_sha256="0" * 64)

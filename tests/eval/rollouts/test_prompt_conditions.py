@@ -1,0 +1,149 @@
+"""A run under the placebo and under wordings of one's own: handed to the policy, recorded, scored and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from conflictvla.builders.cases.instances import under_prompts
+from conflictvla.builders.tasks_dataset.reading import load_instances
+from conflictvla.eval.evaluate import evaluate
+from conflictvla.eval.policies.interface import Episode
+from conflictvla.eval.policies.scripted.agents import Refuse
+from conflictvla.eval.recordings.reading import read_rollouts
+from conflictvla.eval.rollouts.jobs import Job
+from conflictvla.eval.rollouts.run_folder import RunFolder
+from conflictvla.eval.rollouts.versions import installed_versions
+from conflictvla.toolkit.errors import InvalidInputError, NotFoundError
+from conflictvla.toolkit.prompts import PLACEBO, PREMISE_CHECK, PromptCondition, prompt_sha256
+from conflictvla.toolkit.records import Arm, Instance, Prompt
+
+from ..in_process import conflictvla
+
+TASK = "libero_goal/turn_on_the_stove"
+CASE = next(i for i in load_instances() if f"{i.suite}/{i.base_task}" == TASK and i.arm is Arm.CONFLICT)
+
+
+class Listening(Refuse):
+    """Refuses conflicts, and notes each exact prompt."""
+
+    name = "listening"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heard: list[str] = []
+
+    def reset(self, episode: Episode) -> None:
+        self.heard.append(episode.instruction)
+        super().reset(episode)
+
+
+@pytest.fixture(scope="module")
+def prompts_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("prompts") / "mine.yaml"
+    file.write_text('careful: "look twice, then"\npolite: {text: "please {instruction} now", version: 3}\n')
+    return file
+
+
+@pytest.fixture(scope="module")
+def run_out(tmp_path_factory: pytest.TempPathFactory, prompts_file: Path) -> Path:
+    out = tmp_path_factory.mktemp("run") / "out"
+    chosen = ("--prompts", "P0,placebo,polite", "--prompts-file", prompts_file)
+    case = ("--cases", str(CASE.case_id), "--init-states", "0")
+    done = conflictvla("run", "--policy", "refuse", *chosen, *case, "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert "6 rollouts" in done.stdout
+    return out
+
+
+def test_cases_and_references_are_recorded_with_name_version_and_words(run_out: Path) -> None:
+    records = {record.instance_id: record for record in read_rollouts(run_out / "rollouts/refuse").records()}
+
+    assert set(records) == {
+        f"{stem}/{prompt}" for stem in (f"{TASK}/reference", CASE.case_id) for prompt in ("P0", "placebo", "polite")
+    }
+    for record in records.values():
+        expected = {"P0": "{}", "placebo": PLACEBO.text("{}"), "polite": "please {} now"}[record.prompt]
+        assert record.prompt_text == expected.format(record.instruction)
+        assert record.prompt_sha256 == prompt_sha256(record.prompt_text)
+        assert record.pair_id == f"{TASK}/reference/{record.prompt}"
+    assert records[f"{CASE.case_id}/placebo"].prompt_version == PLACEBO.version
+    assert records[f"{CASE.case_id}/polite"].prompt_version == f"3+{prompt_sha256('please {instruction} now')[:8]}"
+
+
+def test_the_pairs_are_scored_and_ones_own_words_are_named(run_out: Path, tmp_path: Path) -> None:
+    scored = conflictvla("score", run_out, "--by", "prompt")
+    assert scored.returncode == 0, scored.stderr
+    assert "3 pairs scored" in scored.stdout
+    assert [word for word in scored.stdout.split() if word in ("P0", "placebo", "polite")] == [
+        "P0",
+        "placebo",
+        "polite",
+    ]
+    (warning,) = scored.stderr.strip().splitlines()
+    assert warning.startswith("warning: the prompt is in words that no task release has (polite 3+")
+    assert warning.endswith(f"in 2 rollouts, the first of {CASE.case_id}/polite")
+
+    effect = conflictvla("score", run_out, "--by", "prompt-effect")
+    assert "placebo" in effect.stdout
+    assert "polite" in effect.stdout
+
+    reported = conflictvla("report", run_out, "--out", tmp_path / "report.html", "--figures", tmp_path / "figures")
+    assert reported.returncode == 0, reported.stderr
+    assert "<span>refuse, polite</span>" in (tmp_path / "report.html").read_text()
+    assert {file.stem for file in (tmp_path / "figures").glob("prompt-*.svg")} == {
+        "prompt-refuse-placebo",
+        "prompt-refuse-polite",
+    }
+
+
+def test_a_policy_is_handed_the_words_whether_run_by_command_or_in_python(prompts_file: Path, tmp_path: Path) -> None:
+    policy = Listening()
+    scores = evaluate(
+        policy, [CASE], out=tmp_path, prompts=["P1", "careful"], prompts_file=prompts_file, init_states=[0]
+    )
+
+    instructions = (CASE.base_instruction, CASE.instruction)
+    heard = {PREMISE_CHECK.text(text) for text in instructions} | {f"look twice, then {text}" for text in instructions}
+    assert set(policy.heard) == heard
+    assert len(policy.heard) == 4
+    assert sorted(scores.pairs["prompt"].to_pylist()) == ["P1", "careful"]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "error", "message"),
+    [
+        (
+            ["P0"],
+            InvalidInputError,
+            "--prompts names none of the prompts file's conditions: add some of careful, polite",
+        ),
+        (["P0", "carefull"], NotFoundError, "did you mean 'careful'"),
+    ],
+)
+def test_a_file_that_nothing_is_used_of_is_refused(
+    prompts_file: Path, tmp_path: Path, chosen: Sequence[str], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        evaluate("refuse", [CASE], out=tmp_path, prompts=chosen, prompts_file=prompts_file)
+    assert list(tmp_path.iterdir()) == []
+
+
+def jobs_under(wording: str) -> list[Job]:
+    digest = prompt_sha256(wording)[:8]
+    own = PromptCondition(name="own", version=digest, wording=wording)
+    return [Job(instance=i, init_state=0, seed=0) for i in under_prompts(_alone(), [own])]
+
+
+def _alone() -> list[Instance]:
+    return [i for i in load_instances() if f"{i.suite}/{i.base_task}" == TASK and i.prompt == Prompt.P0][:3]
+
+
+def test_an_unfinished_run_is_not_continued_in_other_words(tmp_path: Path) -> None:
+    folder = RunFolder(path=tmp_path / ".refuse", policy=Refuse().info)
+    folder.claim(jobs_under("look {instruction}"), 0, installed_versions())
+    folder.claim(jobs_under("look {instruction}"), 0, installed_versions())
+    with pytest.raises(InvalidInputError, match=r"other prompts\.own \([0-9a-f]{8} there, [0-9a-f]{8} here\)"):
+        folder.claim(jobs_under("look, {instruction}"), 0, installed_versions())
