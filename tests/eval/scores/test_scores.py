@@ -193,7 +193,7 @@ def test_revisions_of_one_policy_are_rows_of_their_own(tmp_path: Path) -> None:
     rollouts = [
         reaching_rollout(make_record(arm=arm, policy_revision=revision, rollout_id=f"{arm}{revision}"), rng, steps=8)
         for revision in ("r1", "r2")
-        for arm in Arm
+        for arm in (Arm.REFERENCE, Arm.CONFLICT)
     ]
     found = score(write_dataset(tmp_path / "a", rollouts))
     assert found.policies == ("persist@r1", "persist@r2")

@@ -80,7 +80,9 @@ def test_one_reference_rollout_serves_many_pairs(tmp_path: Path) -> None:
 def test_rollouts_under_another_visual_probe_are_other_pairs(tmp_path: Path) -> None:
     probes = (VisualProbe.V0, VisualProbe.V3)
     records = [
-        make_record(arm=arm, visual_probe=probe, rollout_id=f"persist/{arm}/{probe}") for probe in probes for arm in Arm
+        make_record(arm=arm, visual_probe=probe, rollout_id=f"persist/{arm}/{probe}")
+        for probe in probes
+        for arm in (Arm.REFERENCE, Arm.CONFLICT)
     ]
     rollouts = read(tmp_path, records)
     found = pair_rollouts(rollouts)
@@ -91,7 +93,7 @@ def test_rollouts_under_another_visual_probe_are_other_pairs(tmp_path: Path) -> 
 
 def test_init_state_prompt_and_policy_keep_pairs_apart(tmp_path: Path) -> None:
     places: list[dict[str, Any]] = [{}, {"init_state": 1}, {"prompt": Prompt.P1}, {"policy": "stop"}]
-    records = [make_record(arm=arm, **place) for place in places for arm in Arm]
+    records = [make_record(arm=arm, **place) for place in places for arm in (Arm.REFERENCE, Arm.CONFLICT)]
     rollouts = read(tmp_path, records)
     found = pair_rollouts(rollouts)
     assert len(found) == 4
@@ -206,7 +208,9 @@ def test_a_conflict_rollout_recorded_twice_is_refused_both_times(tmp_path: Path)
 def test_repeated_runs_are_paired_by_seed_and_revision(tmp_path: Path) -> None:
     runs: list[dict[str, Any]] = [{"seed": 1}, {"seed": 2}, {"seed": 1, "policy_revision": "r2"}]
     records = [
-        make_record(arm=arm, **run, rollout_id=f"{arm}-{number}") for number, run in enumerate(runs) for arm in Arm
+        make_record(arm=arm, **run, rollout_id=f"{arm}-{number}")
+        for number, run in enumerate(runs)
+        for arm in (Arm.REFERENCE, Arm.CONFLICT)
     ]
     rollouts = read(tmp_path, records)
     found = pair_rollouts(rollouts)
@@ -224,7 +228,10 @@ def test_a_run_without_a_reference_of_its_own_is_refused_by_what_differs(tmp_pat
 
 @pytest.mark.parametrize("failing", [Arm.REFERENCE, Arm.CONFLICT])
 def test_a_rollout_that_the_policy_broke_off_is_refused(tmp_path: Path, failing: Arm) -> None:
-    records = [make_record(arm=arm, end="policy_error" if arm is failing else "horizon") for arm in Arm]
+    records = [
+        make_record(arm=arm, end="policy_error" if arm is failing else "horizon")
+        for arm in (Arm.REFERENCE, Arm.CONFLICT)
+    ]
     (refusal,) = pairing(tmp_path, *records).refusals
     assert refusal.field == "end"
     assert "policy_error" in str(refusal)
@@ -251,7 +258,7 @@ def test_refused_control_rollouts_are_named_as_such(tmp_path: Path) -> None:
 
 
 def test_rollouts_of_another_protocol_are_refused(tmp_path: Path) -> None:
-    records = [make_record(arm=arm, protocol_version="0.9") for arm in Arm]
+    records = [make_record(arm=arm, protocol_version="0.9") for arm in (Arm.REFERENCE, Arm.CONFLICT)]
     (refusal,) = pairing(tmp_path, *records).refusals
     assert refusal.field == "protocol_version"
     assert "measures are of protocol 1.0" in str(refusal)
