@@ -19,6 +19,7 @@ from conflictvla.builders.cases.check import check_release, judge
 from conflictvla.builders.cases.instances import conflict_instance, control_instance
 from conflictvla.builders.probes.dataset import write_probes
 from conflictvla.builders.probes.instances import probe_instances
+from conflictvla.builders.record_fields import field_values
 from conflictvla.builders.tasks_dataset.columns import CONFIGS, CONTROLS, PROBES, columns_of, features_of
 from conflictvla.builders.tasks_dataset.reading import has_controls, load_instances, load_tasks, packaged_tasks
 from conflictvla.builders.tasks_dataset.writing import write_tasks
@@ -57,7 +58,8 @@ def test_a_control_is_its_case_with_other_words_and_no_violated_premise(release:
         assert control.instance_id == f"{conflict.case_id}/control/{conflict.prompt}"
         assert control.factors == ()
         assert conflict.factors != ()
-        own = {"arm", "instance_id", "instruction", "plan", "factors"}
+        own = {"arm", "instance_id", "instruction", "prompt_text", "plan", "factors"} & field_values(control).keys()
+        assert conflict.instruction not in str(field_values(control))
         assert control == replace(conflict, **{name: getattr(control, name) for name in own})
         assert control.instruction != conflict.instruction
     assert len({instance.instance_id for instance in load_instances(release)}) == 2 * len(controls) + 6
