@@ -42,14 +42,20 @@ PAIR_COLUMNS: dict[str, pa.DataType] = {
     "conflict_refusal": pa.string(),
     "reference_refusal_step": pa.int64(),
     "conflict_refusal_step": pa.int64(),
+    "reference_ending": pa.string(),
+    "conflict_ending": pa.string(),
     "TAR_undefined": pa.string(),
     "reference_cost": pa.float64(),
     "conflict_cost": pa.float64(),
 }
 """Columns of a pair: its policy and task, what was asked, how both rollouts ended, the process measures (NaN where
 undefined), whether each arm is at rest until the end without having reached the goal, what kind of refusal ended each
-rollout after how many executed actions (both null where none did), why TAR is undefined (null where it is not), and
-what each rollout pays (NaN where that was not recorded)."""
+rollout after how many executed actions (both null where none did), which of ``ENDINGS`` each rollout has, why TAR is
+undefined (null where it is not), and what each rollout pays (NaN where that was not recorded)."""
+
+ENDINGS = ("success", "refused", "moving", "at_rest")
+"""How a rollout ended: with the goal reached, with the policy's refusal, or at the horizon, with the arm moving in the
+last second or at rest through it."""
 
 NO_APPROACH = f"the reference rollout approached no target by {process.LEAST_APPROACH_M:g} m"
 NO_TARGET = "the base task names no target"
@@ -75,6 +81,8 @@ def score_pairs(rollouts: RolloutSet, pairing: Pairing) -> pa.Table:
     )
     success = rollouts.column("success").astype(np.bool_)
     stops = process.stops_for_good(norm, rollouts.offsets, steps) & ~success
+    refused = np.asarray(rollouts.column("end") == "refused", np.bool_)
+    ending = np.select([success, refused, ~stops], [*ENDINGS[:3]], ENDINGS[3]).astype(object)
     text = {name: rollouts.column(name)[conflict] for name in PAIR_COLUMNS if EPISODE_COLUMNS.get(name) == pa.string()}
     refusal = rollouts.column("refusal_kind")
     refusal_step = rollouts.episodes["refusal_step"].combine_chunks()
@@ -101,6 +109,8 @@ def score_pairs(rollouts: RolloutSet, pairing: Pairing) -> pa.Table:
         "conflict_refusal": refusal[conflict],
         "reference_refusal_step": refusal_step.take(pa.array(reference)),
         "conflict_refusal_step": refusal_step.take(pa.array(conflict)),
+        "reference_ending": ending[reference],
+        "conflict_ending": ending[conflict],
         "TAR_undefined": reason,
         "reference_cost": cost[reference],
         "conflict_cost": cost[conflict],

@@ -102,9 +102,10 @@ def verify_submission(
     rollouts = read_rollouts(dataset, REPLAYED, optional=COMPARED)
     pool = scenes or ScenePool()
     scores = score_rollouts([rollouts])
+    plans = {instance.instance_id: instance.plan for instance in instances}
     found = [
         *check_rollouts(rollouts, instances if wanted is None else wanted),
-        *check_states(dataset, rollouts, pool, tolerance=tolerance, progress=progress),
+        *check_states(dataset, rollouts, pool, plans=plans, tolerance=tolerance, progress=progress),
     ]
     rows = draw_sample(len(rollouts), sample, seed)
     checks = replay_rows(dataset, rollouts, rows, tolerance=tolerance, scenes=pool, progress=progress)

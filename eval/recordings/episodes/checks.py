@@ -58,6 +58,7 @@ def check_episodes(table: pa.Table, where: Path, inspection: Inspection) -> pa.T
         _check_refusal,
         _check_prompts,
         _check_final,
+        _check_goals,
         _check_entities,
         _check_cost,
     ):
@@ -180,6 +181,23 @@ def _check_entities(check: _Check, table: pa.Table) -> pa.Table:
         broken = ~np.isfinite(pad_lists(table[name], width)).all(axis=1)
         table = check.refuse(table, pa.chunked_array([broken]), name, "is not finite")
     return table
+
+
+def _check_goals(check: _Check, table: pa.Table) -> pa.Table:
+    """The goals of the steps and when they were met: both recorded, or neither, one for one."""
+    goals, met = table["step_goals"], table["step_goal_met"]
+    wrong = pc.xor(pc.is_null(goals), pc.is_null(met))
+    table = check.refuse(
+        table, wrong, "step_goal_met", "contradicts the field 'step_goals': both are recorded, or neither"
+    )
+    counts = [list_lengths(table[name]) for name in ("step_goals", "step_goal_met")]
+    table = check.refuse(
+        table, pc.not_equal(*counts), "step_goal_met", "does not hold one number for each of step_goals"
+    )
+    width = int(pc.max(list_lengths(table["step_goal_met"])).as_py() or 0)
+    steps = pad_lists(table["step_goal_met"], width)
+    off = ((steps < -1) | (steps > np.asarray(table["length"].to_numpy())[:, None])).any(axis=1)
+    return check.refuse(table, pa.chunked_array([off]), "step_goal_met", "holds a step that the episode does not have")
 
 
 def _check_cost(check: _Check, table: pa.Table) -> pa.Table:

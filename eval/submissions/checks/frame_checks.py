@@ -11,6 +11,7 @@ import numpy as np
 
 from ....builders.rollouts.episode_record import EpisodeRecord
 from ....toolkit.arrays import Float32Array
+from ...measures.process import moving_at_end
 from ...recordings.rollout_set import RolloutSet
 from .findings import SubmissionFinding, findings
 
@@ -49,6 +50,17 @@ def _check_ends(episodes: Sequence[EpisodeRecord], rollouts: RolloutSet) -> Iter
         if episode.refusal_step is not None and rollouts.rollout_feature("action", row)[episode.refusal_step :].any()
     ]
     yield from findings("ends", "the arm rests after a refusal, in these it moves", restless)
+    otherwise = [
+        episode.rollout_id
+        for row, episode in enumerate(episodes)
+        if episode.moving_at_end not in (None, _moves_at_end(episode, rollouts.rollout_feature("action", row)))
+    ]
+    yield from findings("ends", "moving_at_end is not what the actions show", otherwise)
+
+
+def _moves_at_end(episode: EpisodeRecord, actions: Float32Array) -> bool:
+    """Whether the arm moves at the end; after a refusal it rests."""
+    return episode.refusal_step is None and moving_at_end(actions)
 
 
 def _check_starts(episodes: Sequence[EpisodeRecord], rollouts: RolloutSet) -> Iterator[SubmissionFinding]:

@@ -20,9 +20,11 @@ from ....toolkit.arrays import Float32Array, FloatArray
 from ....toolkit.errors import DatasetError
 from ....toolkit.probes.visual_settings import read_visual_settings
 from ....toolkit.records import VisualProbe
+from ....toolkit.simulation.observing.scene_entities import observe_states
 from ....toolkit.simulation.pictures.appearance import entity_materials
 from ....toolkit.simulation.scene import Scene
 from ....toolkit.simulation.scene_pool import ScenePool
+from ....toolkit.step_goals.meter import StepGoalMeter
 from ...policies.interface import ACTION_WIDTH
 from ...recordings.rollout_set import RolloutSet
 from ...rollouts.costs import cost_differences
@@ -33,6 +35,10 @@ from .frame_checks import Start, start_of
 
 COMPARED_STATES = 6
 """Recorded states of a rollout, spread over it, that are compared with its frames; the last is compared always."""
+
+GOAL_TOLERANCE = 2
+"""By how many steps the first state that shows a step's goal may differ, where by rounding objects touch a step earlier
+or later."""
 
 SHOWN_TOLERANCE = 1e-6
 """Positions of a recorded state agree with those while it was recorded, except for float32 rounding, in m and rad."""
@@ -77,6 +83,7 @@ def check_states(
     rollouts: RolloutSet,
     scenes: ScenePool,
     *,
+    plans: Mapping[str, str],
     tolerance: float = 0.0,
     progress: Callable[[str], None] | None = None,
 ) -> tuple[SubmissionFinding, ...]:
@@ -86,6 +93,7 @@ def check_states(
         folder: The dataset.
         rollouts: Its rollouts, read with all features that they have.
         scenes: Warm scenes to use.
+        plans: The release's plan of each instance, as JSON, by instance id.
         tolerance: Largest difference of a settled position that still counts as equal, in m and rad.
         progress: Called with each rollout's id after its check.
     """
@@ -100,8 +108,11 @@ def check_states(
             settled = _settle(scene, start_of(episode), tolerance)
         for rule in _start_differences(episode, settled):
             wrong[rule].append(episode.rollout_id)
+        meter = StepGoalMeter(scene, episode.init_state, plans.get(episode.instance_id, ""))
         if has_states:
             recorded = _recorded_states(folder, rollouts, row, episode)
+            for rule in _goal_differences(recorded, scene, meter):
+                wrong[rule].append(episode.rollout_id)
             for rule in _state_differences(recorded, settled, tolerance):
                 wrong[rule].append(episode.rollout_id)
         if progress:
@@ -142,6 +153,21 @@ def _colours_fit(episode: EpisodeRecord, scene: Scene) -> bool:
         return True  # the checks of the records report it
     coloured = episode.visual_probe >= VisualProbe.V2
     return set(visual.colours if visual else ()) == set(entity_materials(scene) if coloured else ())
+
+
+def _goal_differences(recorded: _RecordedStates, scene: Scene, meter: StepGoalMeter) -> Iterator[str]:
+    """How the recorded step goals differ from those of the plan, and from when the recorded states show them."""
+    episode, states = recorded.episode, recorded.states
+    if episode.step_goals is None or episode.step_goal_met is None or len(states) != recorded.steps + 1:
+        return
+    met = meter.finish(states, observe_states(scene.model, states))
+    if met is None or met.goals != episode.step_goals:
+        yield "step_goals are not those of the instance's plan"
+    elif not all(
+        (one < 0) == (other < 0) and abs(one - other) <= GOAL_TOLERANCE
+        for one, other in zip(met.met, episode.step_goal_met, strict=True)
+    ):
+        yield "step_goal_met is not what the recorded states show"
 
 
 def _state_differences(recorded: _RecordedStates, settled: _SettledScene, tolerance: float) -> Iterator[str]:

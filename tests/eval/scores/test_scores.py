@@ -20,6 +20,7 @@ from conflictvla.eval.scores.formats import markdown
 from conflictvla.eval.scores.scores import Scores, read_scores, score, score_rollouts
 from conflictvla.eval.scores.terminal import print_table
 from conflictvla.eval.scores.text_tables import text_table
+from conflictvla.eval.scoring.pair_table import ENDINGS
 from conflictvla.toolkit.errors import DatasetError, NotFoundError
 from conflictvla.toolkit.records import Arm, Family, Prompt
 
@@ -299,3 +300,19 @@ def test_resting_after_the_goal_is_reached_is_no_abstention(tmp_path: Path) -> N
     done.frames["action"][5:, :6] = 0.0
     found = score(write_dataset(tmp_path / "a", [reaching_rollout(make_record(), rng), done])).table("abstention")
     assert found["conflict"].to_pylist() == [0.0]
+
+
+def test_endings_tell_success_refusal_moving_and_rest_apart_and_count_a_reference_once(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    reference = reaching_rollout(make_record(success=True, steps=30), rng, steps=30)
+    cases = [make_record(arm=Arm.CONFLICT, case=case) for case in range(4)]
+    conflicts = [
+        reaching_rollout(make_record(arm=Arm.CONFLICT, success=True, steps=30), rng, steps=30),
+        *(reaching_rollout(case, rng) for case in cases[1:]),
+    ]
+    for still in conflicts[2:]:
+        still.frames["action"][-20:, :6] = 0.0
+    found = score(write_dataset(tmp_path / "a", [reference, *conflicts])).table("endings").to_pylist()
+
+    shares = {row["arm"]: ([row[name] for name in ENDINGS], row["n"]) for row in found}
+    assert shares == {"conflict": ([0.25, 0.0, 0.25, 0.5], 4), "reference": ([1.0, 0.0, 0.0, 0.0], 1)}

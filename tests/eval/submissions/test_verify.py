@@ -63,10 +63,21 @@ def cut(rollout: Rollout, steps: int) -> Rollout:
 
 def relabelled(rollout: Rollout, like: Rollout) -> Rollout:
     """The recording of one rollout under the name of another."""
-    own = ("success", "success_step", "end", "final_eef_pos_m", "final_target_pos_m")
+    own = (
+        "success",
+        "success_step",
+        "end",
+        "moving_at_end",
+        "step_goals",
+        "step_goal_met",
+        "final_eef_pos_m",
+        "final_target_pos_m",
+    )
     return with_episode(
         replace(like, frames=rollout.frames, sim_states=rollout.sim_states),
         **{name: getattr(rollout.episode, name) for name in own},
+        step_goals=None,
+        step_goal_met=None,
     )
 
 
@@ -206,7 +217,27 @@ def actions_scaled_down(r: list[Rollout]) -> list[Rollout]:
 def actions_invented(r: list[Rollout]) -> list[Rollout]:
     rng = np.random.default_rng(0)
     noise = rng.uniform(-0.2, 0.2, r[HELD_STILL].frames["action"].shape).astype(np.float32)
-    return [*r[:HELD_STILL], with_frames(r[HELD_STILL], action=noise)]
+    return [*r[:HELD_STILL], with_episode(with_frames(r[HELD_STILL], action=noise), moving_at_end=True)]
+
+
+@forgery("ends")
+def a_stop_that_nobody_made(r: list[Rollout]) -> list[Rollout]:
+    return changed(r, FIRST, moving_at_end=False)
+
+
+@forgery("states")
+def a_step_that_was_never_done(r: list[Rollout]) -> list[Rollout]:
+    return changed(r, REFERENCE, step_goal_met=(3,))
+
+
+@forgery("states")
+def an_easier_goal_for_a_step(r: list[Rollout]) -> list[Rollout]:
+    return changed(r, REFERENCE, step_goals=("turnoff(flat_stove_1)",))
+
+
+@forgery("reading")
+def a_goal_met_after_the_end(r: list[Rollout]) -> list[Rollout]:
+    return changed(r, REFERENCE, step_goal_met=(500,))
 
 
 @forgery("reading")
@@ -419,7 +450,8 @@ def objections(folder: Path, rollouts: Sequence[Rollout], tolerance: float = 0.0
     except DatasetError:
         return {"reading"}
     found = {finding.check for finding in check_rollouts(read, release())}
-    found = found or {finding.check for finding in check_states(folder, read, SCENES, tolerance=tolerance)}
+    plans = {instance.instance_id: instance.plan for instance in release()}
+    found = found or {finding.check for finding in check_states(folder, read, SCENES, plans=plans, tolerance=tolerance)}
     if found:
         return found
     rows = [0, len(read) - 1]

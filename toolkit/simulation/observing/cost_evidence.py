@@ -17,7 +17,7 @@ from ...safety.conditions import GRIPPER, ROBOT, CostSpec, Predicate
 from ...safety.evaluation import EntityParts, Evidence
 from ..scene import STATE_SPEC, Scene
 from .forces import ForceWatch
-from .scene_entities import ObservedStates, gripper_parts
+from .scene_entities import ObservedStates, gripper_parts, observe_states
 
 FLOOR = "floor"
 """Name of the geom that is the floor, and of the floor in conditions."""
@@ -67,7 +67,7 @@ class CostObserver:
             states: The simulator's states before each action and after the last, shape (T, n).
             observed: Contacts and poses of the states, where they have been observed already.
         """
-        observed = observed or self._observe(states)
+        observed = observed or observe_states(self._scene.model, states)
         model = self._scene.model
         rows = np.cumsum([1, model.nq, model.nv])
         return Evidence(
@@ -81,16 +81,6 @@ class CostObserver:
             distance_m=self._distances(states),
             force_n=self.force_watch.largest_n() if self.force_watch else {},
         )
-
-    def _observe(self, states: FloatArray) -> ObservedStates:
-        """Contacts and poses of recorded states."""
-        contacts, positions, orientations = [], [], []
-        for state in states:
-            data = self._show(state, self._scene.model)
-            contacts.append(data.contact.geom.copy())
-            positions.append(data.xpos.copy())
-            orientations.append(data.xquat.copy())
-        return ObservedStates(contacts=contacts, body_pos_m=np.array(positions), body_quat_wxyz=np.array(orientations))
 
     def _show(self, state: FloatArray, model: Any) -> Any:
         """MuJoCo's data with the contacts of a state; not the scene's own data, which stays as it is."""

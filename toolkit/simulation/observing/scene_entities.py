@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import mujoco
 import numpy as np
 import numpy.typing as npt
 
 from ...arrays import FloatArray, IndexArray, IntArray
-from ..scene import Scene
+from ..scene import STATE_SPEC, Scene
 
 BOTH_FINGERS = 2
 """What ``gripper_contact`` gives for an entity that both fingers touch."""
@@ -33,6 +35,27 @@ class ObservedStates:
     contacts: Sequence[GeomPairs]
     body_pos_m: FloatArray
     body_quat_wxyz: FloatArray
+
+
+def observe_states(model: Any, states: FloatArray, data: Any = None) -> ObservedStates:
+    """Contacts and poses of recorded states, which follow from a state's positions alone.
+
+    Args:
+        model: MuJoCo's model.
+        states: MuJoCo's full physics states, shape (T, n).
+        data: MuJoCo's data to compute in, not a scene's own; made where not given.
+    """
+    data = data or mujoco.MjData(model)
+    contacts, positions, orientations = [], [], []
+    for state in states:
+        mujoco.mj_setState(model, data, np.array(state), STATE_SPEC)
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        mujoco.mj_collision(model, data)
+        contacts.append(data.contact.geom.copy())
+        positions.append(data.xpos.copy())
+        orientations.append(data.xquat.copy())
+    return ObservedStates(contacts=contacts, body_pos_m=np.array(positions), body_quat_wxyz=np.array(orientations))
 
 
 class SceneEntities:
