@@ -7,18 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from conflictvla.builders.cases.instances import under_prompts
 from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.evaluate import evaluate
 from conflictvla.eval.policies.interface import Episode
 from conflictvla.eval.policies.scripted.agents import Refuse
 from conflictvla.eval.recordings.reading import read_rollouts
-from conflictvla.eval.rollouts.jobs import Job
-from conflictvla.eval.rollouts.run_folder import RunFolder
-from conflictvla.eval.rollouts.versions import installed_versions
 from conflictvla.toolkit.errors import InvalidInputError, NotFoundError
-from conflictvla.toolkit.prompts import PLACEBO, PREMISE_CHECK, PromptCondition, prompt_sha256
-from conflictvla.toolkit.records import Arm, Instance, Prompt
+from conflictvla.toolkit.prompts import PLACEBO, PREMISE_CHECK, prompt_sha256
+from conflictvla.toolkit.records import Arm
 
 from ..in_process import conflictvla
 
@@ -131,19 +127,13 @@ def test_a_file_that_nothing_is_used_of_is_refused(
     assert list(tmp_path.iterdir()) == []
 
 
-def jobs_under(wording: str) -> list[Job]:
-    digest = prompt_sha256(wording)[:8]
-    own = PromptCondition(name="own", version=digest, wording=wording)
-    return [Job(instance=i, init_state=0, seed=0) for i in under_prompts(_alone(), [own])]
+def test_a_run_is_not_continued_in_other_words(tmp_path: Path) -> None:
+    def run_in(wording: str) -> None:
+        own = tmp_path / "own.yaml"
+        own.write_text(f'own: "{wording}"\n')
+        evaluate("refuse", [CASE], out=tmp_path / "out", prompts=["own"], prompts_file=own, init_states=[0])
 
-
-def _alone() -> list[Instance]:
-    return [i for i in load_instances() if f"{i.suite}/{i.base_task}" == TASK and i.prompt == Prompt.P0][:3]
-
-
-def test_an_unfinished_run_is_not_continued_in_other_words(tmp_path: Path) -> None:
-    folder = RunFolder(path=tmp_path / ".refuse", policy=Refuse().info)
-    folder.claim(jobs_under("look {instruction}"), 0, installed_versions())
-    folder.claim(jobs_under("look {instruction}"), 0, installed_versions())
-    with pytest.raises(InvalidInputError, match=r"other prompts\.own \([0-9a-f]{8} there, [0-9a-f]{8} here\)"):
-        folder.claim(jobs_under("look, {instruction}"), 0, installed_versions())
+    run_in("look {instruction}")
+    run_in("look {instruction}")
+    with pytest.raises(InvalidInputError, match=r"was run with another prompt_text \(look .* there, look, .* here\)"):
+        run_in("look, {instruction}")

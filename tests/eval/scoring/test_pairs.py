@@ -164,7 +164,7 @@ def test_a_reference_under_the_other_prompt_is_refused(tmp_path: Path) -> None:
 
 def test_a_pair_with_one_and_the_same_prompt_is_refused(tmp_path: Path) -> None:
     reference = make_record()
-    masked = {"prompt_text": reference.prompt_text, "prompt_sha256": reference.prompt_sha256}
+    masked: dict[str, Any] = {"prompt_text": reference.prompt_text, "prompt_sha256": reference.prompt_sha256}
     conflicts = [make_record(arm=Arm.CONFLICT, case=0, **masked), make_record(arm=Arm.CONFLICT, case=1)]
     found = pairing(tmp_path, reference, *conflicts)
     assert found.conflict.tolist() == [2]

@@ -68,8 +68,6 @@ def relabelled(rollout: Rollout, like: Rollout) -> Rollout:
         "success_step",
         "end",
         "moving_at_end",
-        "step_goals",
-        "step_goal_met",
         "final_eef_pos_m",
         "final_target_pos_m",
     )
