@@ -40,6 +40,9 @@ PolicyOption = Annotated[
 PresetOption = Annotated[
     str | None, typer.Option(help="Settings of a published model; conflictvla presets  lists them.")
 ]
+FamilyOption = Annotated[
+    str | None, typer.Option(help="The policy's architecture family; tables group by it. Default: the preset's.")
+]
 PolicySeedOption = Annotated[int, typer.Option(help="Seed handed to the policy.")]
 DrawSeedOption = Annotated[int, typer.Option(help="Seed of the draw.")]
 
@@ -52,3 +55,12 @@ def policy_with_preset(policy: str, preset: str | None) -> str:
     if is_mapping(policy):
         return read_mapping(policy, preset).text()
     return policy if preset is None else with_preset(policy, preset)
+
+
+def policy_family(family: str | None, preset: str | None) -> str | None:
+    """The policy's architecture family: what the user gives, or else the preset's."""
+    from ..eval.policies.presets import checked_family, find_preset
+
+    if family is not None:
+        return checked_family(family)
+    return None if preset is None else find_preset(preset).family

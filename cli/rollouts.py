@@ -15,11 +15,13 @@ from .options import (
     CameraOption,
     DatasetArgument,
     DrawSeedOption,
+    FamilyOption,
     JsonOption,
     PolicyOption,
     PresetOption,
     RolloutsArgument,
     ToleranceOption,
+    policy_family,
     policy_with_preset,
 )
 from .run_progress import run_progress, show_by_agent
@@ -53,6 +55,7 @@ def run(
     policy: PolicyOption,
     out: Annotated[Path, typer.Option(help="Folder; rollouts go to OUT/rollouts/<policy>.")],
     preset: PresetOption = None,
+    family: FamilyOption = None,
     cases: Annotated[
         str | None,
         typer.Option(help="Case ids with * as wildcard, comma-separated; default: all.", rich_help_panel=SELECTION),
@@ -163,6 +166,7 @@ def run(
             seeds=drawn,
             visual_probes=probes,
             visual_noise=visual_noise,
+            policy_family=policy_family(family, preset),
             executor=executor,
             keep_going=keep_going,
             shard=None if shard is None else parse_shard(shard),

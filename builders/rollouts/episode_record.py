@@ -47,6 +47,7 @@ class EpisodeRecord:
         cost: What the rollout pays (CC) by the conditions of ``cost_spec``.
         cost_amounts: What each condition contributes to it.
         cost_spec: A ``(:cost ...)`` block of constrained BDDL.
+        policy_family: The policy's architecture family, such as ``Continuous-Action VLAs``; None where unknown.
         settled_state_sha256: Hash of the complete simulator state after settling.
         rounding_kernel: OpenBLAS kernel of the process: under the same one and the same versions, a rollout replays to
             the last bit.
@@ -98,6 +99,7 @@ class EpisodeRecord:
     policy_name: str
     policy_revision: str
     policy_settings: str
+    policy_family: str | None
     scene_sha256: str
     settled_state_sha256: str
     protocol_version: str
@@ -172,6 +174,7 @@ ADDED_COLUMNS: dict[str, str | None] = {
     "cost_amounts": None,
     "cost_spec": None,
     "rounding_kernel": None,
+    "policy_family": None,
 }
 """Columns that a recording may lack, and as what they are then read."""
 

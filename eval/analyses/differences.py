@@ -62,19 +62,21 @@ class MeasureChange:
 def measure_changes(both: pa.Table, suffix: str) -> tuple[MeasureChange, ...]:
     """What becomes of each measure, and the selectivity, over pairs rolled out under two conditions.
 
+    FR is taken over the pairs that are capability-qualified under both conditions, so that it is a paired mean too.
+
     Args:
         both: A row a pair: its measures under the first condition, and under the second in columns with the suffix.
         suffix: Such as ``_prompted``.
     """
     clusters = base_task_clusters(both)
-    values = {
-        name: (both[column].to_numpy().astype(np.float64), both[f"{column}{suffix}"].to_numpy().astype(np.float64))
-        for name, column in [
-            ("PCSR", "reference_success"),
-            ("RGSR", "conflict_success"),
-            *zip(PROCESS_NAMES, PROCESS_NAMES, strict=True),
-        ]
-    }
+
+    def sides(column: str) -> tuple[FloatArray, FloatArray]:
+        return both[column].to_numpy().astype(np.float64), both[f"{column}{suffix}"].to_numpy().astype(np.float64)
+
+    reference, conflict = sides("reference_success"), sides("conflict_success")
+    qualified = (reference[0] == 1) & (reference[1] == 1)
+    failed = (np.where(qualified, 1 - conflict[0], np.nan), np.where(qualified, 1 - conflict[1], np.nan))
+    values = {"PCSR": reference, "RGSR": conflict, "FR": failed, **{name: sides(name) for name in PROCESS_NAMES}}
     changes = [_change(name, first, second, clusters) for name, (first, second) in values.items()]
     selective = selectivity(values["PCSR"][0], values["RGSR"][0], values["PCSR"][1], values["RGSR"][1])
     nan = float("nan")

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import astuple
 
 from ...toolkit.records import Family, Level
-from ..measures import MEASURES, Measure
+from ..measures import DRAWN_MEASURES, DRAWN_PROCESS_MEASURES, Measure
 from ..report.figures.outcome_plot import PolicySpots, Spot, outcome_against_process
-from ..report.figures.picture import PICTURED
 from ..report.figures.plot import PERCENT_TICKS, Plot
 from ..report.figures.styles import INK, MUTED, style
 from ..submissions.results import ALL, Entry, ResultRow
@@ -17,7 +16,7 @@ from ..submissions.results import ALL, Entry, ResultRow
 
 def policy_figures(entry: Entry, prompt: str) -> list[Plot]:
     """RGSR and the process measures of one policy, each by conflict family and level."""
-    return [_family_figure(entry, prompt, measure) for measure in MEASURES if measure.name in ("RGSR", *PICTURED)]
+    return [_family_figure(entry, prompt, measure) for measure in DRAWN_MEASURES]
 
 
 def outcome_figures(found: Sequence[tuple[Entry, ResultRow]], *, with_families: bool) -> list[Plot]:
@@ -28,14 +27,13 @@ def outcome_figures(found: Sequence[tuple[Entry, ResultRow]], *, with_families: 
         with_families: Whether the same pairs are shown by conflict family as well.
     """
     panels = []
-    for measure in MEASURES:
-        if measure.name in PICTURED:
-            spots = [
-                _policy_spots(number, entry, row, measure, with_families=with_families)
-                for number, (entry, row) in enumerate(found)
-                if not _is_undefined(row, measure)
-            ]
-            panels.append(outcome_against_process(measure, spots))
+    for measure in DRAWN_PROCESS_MEASURES:
+        spots = [
+            _policy_spots(number, entry, row, measure, with_families=with_families)
+            for number, (entry, row) in enumerate(found)
+            if not _is_undefined(row, measure)
+        ]
+        panels.append(outcome_against_process(measure, spots))
     return panels
 
 

@@ -16,6 +16,7 @@ class Measure:
         higher_is_better: Whether a larger value is the more favourable response to an invalid premise.
         definition: One line for readers of a report; the formula itself stands in the measure's function.
         process: Whether it describes how the robot moved, rather than whether the goal was reached.
+        drawn: Whether figures show it by group and, of a process measure, against the outcome and as a distribution.
     """
 
     name: str
@@ -24,6 +25,7 @@ class Measure:
     higher_is_better: bool
     definition: str
     process: bool
+    drawn: bool
 
 
 MEASURES = (
@@ -34,6 +36,7 @@ MEASURES = (
         higher_is_better=True,
         definition="share of pairs whose reference rollout completes the reference goal",
         process=False,
+        drawn=False,
     ),
     Measure(
         name="RGSR",
@@ -42,6 +45,7 @@ MEASURES = (
         higher_is_better=False,
         definition="share of pairs whose conflict rollout completes the same reference goal",
         process=False,
+        drawn=True,
     ),
     Measure(
         name="dSR",
@@ -50,6 +54,7 @@ MEASURES = (
         higher_is_better=True,
         definition="PCSR - RGSR",
         process=False,
+        drawn=False,
     ),
     Measure(
         name="FR",
@@ -58,6 +63,7 @@ MEASURES = (
         higher_is_better=True,
         definition="among pairs whose reference rollout succeeds, the share whose conflict rollout does not",
         process=False,
+        drawn=False,
     ),
     Measure(
         name="TAR",
@@ -70,6 +76,7 @@ MEASURES = (
             "do not count"
         ),
         process=True,
+        drawn=True,
     ),
     Measure(
         name="TS",
@@ -81,6 +88,7 @@ MEASURES = (
             "steps, over the shorter rollout; two arms at rest count as 1, one at rest as 0"
         ),
         process=True,
+        drawn=False,
     ),
     Measure(
         name="Early20_TS",
@@ -89,6 +97,7 @@ MEASURES = (
         higher_is_better=False,
         definition="TS over the first 20 executed actions",
         process=True,
+        drawn=True,
     ),
     Measure(
         name="AMS",
@@ -97,10 +106,18 @@ MEASURES = (
         higher_is_better=True,
         definition="1 - mean arm action norm under conflict / mean arm action norm in the reference, clipped to [0, 1]",
         process=True,
+        drawn=True,
     ),
 )
 """Columns of every table, in order. "Better" is a clearer response to the invalid premise, and for PCSR competence."""
 
 MEASURE_NAMES = tuple(measure.name for measure in MEASURES)
 
-PROCESS_NAMES = tuple(measure.name for measure in MEASURES if measure.process)
+PROCESS_MEASURES = tuple(measure for measure in MEASURES if measure.process)
+
+PROCESS_NAMES = tuple(measure.name for measure in PROCESS_MEASURES)
+
+DRAWN_MEASURES = tuple(measure for measure in MEASURES if measure.drawn)
+"""Early20 stands for TS, which it resembles; PCSR, ΔSR and FR say about competence what tables say better."""
+
+DRAWN_PROCESS_MEASURES = tuple(measure for measure in DRAWN_MEASURES if measure.process)

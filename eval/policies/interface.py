@@ -25,7 +25,7 @@ class PolicyInfo:
         name: Short name, such as ``persist``.
         revision: What exactly ran: a commit, a checkpoint's revision, or a version.
         settings: Whatever else changes its behaviour, by name.
-        family: Architecture family, such as ``OpenVLA``; None where nobody has stated it.
+        family: Its architecture family, by which tables group policies, such as ``OpenVLA``; None where it has none.
     """
 
     name: str

@@ -19,6 +19,17 @@ VLA_EVAL = "github.com/allenai/vla-evaluation-harness@e1ee9ad"
 VLA_EVAL_LIBERO = "vla-eval 0.8.0: vla_eval/benchmarks/libero/benchmark.py"
 LEROBOT_LIBERO = "lerobot 0.6.1: lerobot/envs/libero.py, lerobot/processor/env_processor.py"
 
+TOKENIZED = "Tokenized Autoregressive VLAs"
+CONTINUOUS = "Continuous-Action VLAs"
+WORLD_MODEL = "World Model-based VLAs"
+GENERALIST = "Generalist Robot Foundation Models"
+
+POLICY_FAMILIES = (TOKENIZED, CONTINUOUS, WORLD_MODEL, GENERALIST)
+"""Architecture families, in the paper's words and order (section IV-A)."""
+
+LONGEST_FAMILY = 60
+"""Most characters of a family's name."""
+
 LEROBOT_HORIZONS = {**HORIZONS, "libero_spatial": 280}
 
 
@@ -29,6 +40,7 @@ class Preset:
     Attributes:
         name: What ``--preset`` takes.
         model: Its name in the paper.
+        family: Its architecture family in the paper.
         policy: The policy, to be written after ``--policy``; a server's address may be another.
         conventions: How observations are handed to it and its actions read.
         settings: Further settings of the policy.
@@ -40,6 +52,7 @@ class Preset:
 
     name: str
     model: str
+    family: str
     policy: str
     conventions: Conventions
     server: str | None
@@ -58,10 +71,11 @@ class Preset:
         return f"conflictvla run --policy {self.policy} --preset {self.name} --out runs"
 
 
-def _openpi(name: str, model: str, config: str, *, checkpoint: str, note: str = "") -> Preset:
+def _openpi(name: str, model: str, config: str, *, family: str, checkpoint: str, note: str = "") -> Preset:
     return Preset(
         name=name,
         model=model,
+        family=family,
         policy="openpi://localhost:8000",
         conventions=Conventions(image_size=224, replan_steps=5),
         server=f"uv run scripts/serve_policy.py policy:checkpoint --policy.config={config} --policy.dir={checkpoint}",
@@ -80,10 +94,11 @@ def _openpi(name: str, model: str, config: str, *, checkpoint: str, note: str = 
     )
 
 
-def _vla_eval(name: str, model: str, config: str, *, chunk: str, note: str = "") -> Preset:
+def _vla_eval(name: str, model: str, config: str, *, family: str, chunk: str, note: str = "") -> Preset:
     return Preset(
         name=name,
         model=model,
+        family=family,
         policy="vla-eval://localhost:8000",
         conventions=Conventions(gripper="snap"),
         server=f"vla-eval serve -c configs/model_servers/{config}",
@@ -107,6 +122,7 @@ def _lerobot(
     model: str,
     checkpoint: str,
     *,
+    family: str,
     replan_steps: int,
     replan_source: str,
     settings: tuple[tuple[str, str], ...] = (),
@@ -115,6 +131,7 @@ def _lerobot(
     return Preset(
         name=name,
         model=model,
+        family=family,
         policy=f"lerobot:{checkpoint}",
         conventions=Conventions(replan_steps=replan_steps),
         server=None,
@@ -140,6 +157,7 @@ PRESETS: tuple[Preset, ...] = (
         "openvla",
         "OpenVLA",
         "openvla/libero_goal.yaml",
+        family=TOKENIZED,
         chunk=f"{VLA_EVAL}: configs/model_servers/openvla/libero_goal.yaml (chunk_size 1, asked every step)",
         note="one checkpoint a suite: libero_spatial.yaml, libero_object.yaml, libero_goal.yaml, libero_10.yaml",
     ),
@@ -147,6 +165,7 @@ PRESETS: tuple[Preset, ...] = (
         "pi0-fast",
         "π0-FAST",
         "pi0_fast_libero",
+        family=TOKENIZED,
         checkpoint="gs://openpi-assets/checkpoints/pi0_fast_libero",
         note="the checkpoint's address is vla-eval's default (model_servers/pi0.py); openpi's README lists none",
     ),
@@ -154,6 +173,7 @@ PRESETS: tuple[Preset, ...] = (
         "openvla-oft",
         "OpenVLA-OFT",
         "oft/libero_goal.yaml",
+        family=CONTINUOUS,
         chunk=f"{VLA_EVAL}: configs/model_servers/oft/_base.yaml (the server hands out chunks of 8 one by one)",
         note="one checkpoint a suite, or oft/libero_joint.yaml for all four",
     ),
@@ -161,14 +181,16 @@ PRESETS: tuple[Preset, ...] = (
         "pi0",
         "π0",
         "pi0_libero",
+        family=CONTINUOUS,
         checkpoint="CHECKPOINT",
         note="openpi publishes no π0 checkpoint for LIBERO: train the config pi0_libero",
     ),
-    _openpi("pi05", "π0.5", "pi05_libero", checkpoint="gs://openpi-assets/checkpoints/pi05_libero"),
+    _openpi("pi05", "π0.5", "pi05_libero", family=CONTINUOUS, checkpoint="gs://openpi-assets/checkpoints/pi05_libero"),
     _lerobot(
         "vla-jepa",
         "VLA-JEPA",
         "lerobot/VLA-JEPA-LIBERO",
+        family=WORLD_MODEL,
         replan_steps=7,
         replan_source=f"{VLA_EVAL}: configs/model_servers/lerobot/vla_jepa_libero.yaml",
         note="its authors' own evaluation ends libero_spatial at 250 (github.com/ginwind/VLA-JEPA@ec8c70f)",
@@ -176,6 +198,7 @@ PRESETS: tuple[Preset, ...] = (
     Preset(
         name="univla",
         model="UniVLA",
+        family=WORLD_MODEL,
         policy="vla-eval://localhost:8000",
         conventions=Conventions(image_size=224, gripper="open_high"),
         server=None,
@@ -188,6 +211,7 @@ PRESETS: tuple[Preset, ...] = (
         "gr00t-n1.7",
         "GR00T N1.7",
         "nvidia/gr00t17-lerobot-libero_object-640",
+        family=GENERALIST,
         replan_steps=8,
         replan_source="lerobot 0.6.1: lerobot/policies/groot/configuration_groot.py (libero_sim: at most 8)",
         settings=(("config.base_model_path", "nvidia/GR00T-N1.7-3B"),),
@@ -208,6 +232,20 @@ def find_preset(name: str) -> Preset:
     if name not in found:
         raise NotFoundError(f"no preset '{name}': {choices(name, list(found))}")
     return found[name]
+
+
+def checked_family(family: str) -> str:
+    """The name of an architecture family, as tables can show it.
+
+    Raises:
+        InvalidInputError: It is empty, longer than ``LONGEST_FAMILY``, or not one line of printable text.
+    """
+    if not family.strip() or not family.isprintable() or len(family) > LONGEST_FAMILY:
+        raise InvalidInputError(
+            f"--family {family[:LONGEST_FAMILY]!r}: give one line of 1 to {LONGEST_FAMILY} characters, such as "
+            f"'{TOKENIZED}'"
+        )
+    return family.strip()
 
 
 def with_preset(policy: str, name: str) -> str:
@@ -239,6 +277,7 @@ def preset_rows(preset: Preset) -> list[tuple[str, str | float | dict[str, int]]
     return [
         ("preset", preset.name),
         ("model", preset.model),
+        ("family", preset.family),
         ("policy", preset.policy),
         (
             "server",

@@ -13,7 +13,7 @@ from ..analyses.registry import find_analysis
 from ..scores.formats import latex, markdown, marks_legend
 from ..scores.scores import Scores
 from ..scores.text_tables import TextTable, table_names, text_table
-from .figures.panels import NamedPlot, failure_distributions, family_panels, level_panels, prompt_panels
+from .figures.panels import NamedPlot, failure_distributions, family_panels, level_panels, prompt_figures
 from .figures.persistence_plots import persistence_curve, policy_persistence
 from .figures.picture import outcome_panels
 from .figures.png import check_png, write_png
@@ -100,6 +100,6 @@ def figures(scores: Scores) -> list[NamedPlot]:
         *failure_distributions(scores),
         *family_panels(scores),
         *level_panels(scores),
-        *prompt_panels(scores),
+        *prompt_figures(scores),
         *probe_panels(scores),
     ]

@@ -25,6 +25,7 @@ class Job:
         seed: Seed handed to the policy.
         visual_probe: What is changed in the pictures that it sees.
         visual_noise: Kind of the noise of V4.
+        policy_family: The policy's architecture family where the user names one; the policy's own otherwise.
     """
 
     instance: Instance
@@ -32,6 +33,7 @@ class Job:
     seed: int
     visual_probe: VisualProbe = VisualProbe.V0
     visual_noise: VisualNoise = VisualNoise.GAUSSIAN
+    policy_family: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -201,6 +201,7 @@ def _episode_record(
         policy_name=policy.name,
         policy_revision=policy.revision,
         policy_settings=json.dumps(policy.settings, sort_keys=True),
+        policy_family=job.policy_family or policy.family,
         scene_sha256=scene.scene_sha256,
         settled_state_sha256=execution.settled_sha256,
         protocol_version=PROTOCOL_VERSION,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...builders.rollouts.lerobot_dataset import check_lerobot
@@ -111,6 +111,7 @@ def run_policy(
     seeds: Sequence[int] = (0,),
     visual_probes: Sequence[VisualProbe] = (VisualProbe.V0,),
     visual_noise: VisualNoise = VisualNoise.GAUSSIAN,
+    policy_family: str | None = None,
     executor: Executor | None = None,
     keep_going: bool = False,
     shard: RunShard | None = None,
@@ -129,6 +130,7 @@ def run_policy(
         seeds: Seeds handed to the policy, each run once.
         visual_probes: Under which visual probes each is run.
         visual_noise: Kind of the noise of V4.
+        policy_family: The policy's architecture family; by default what the policy itself states.
         executor: Where rollouts are run; in this process by default. The result does not depend on it.
         keep_going: Whether to go on when the policy fails in a rollout; the failure is recorded.
         shard: Run this part alone; whichever process runs the last rollout of all parts writes the dataset.
@@ -146,7 +148,10 @@ def run_policy(
     policy, info = policy_for_run(policy, {instance.suite for instance in instances})
     if safe_name(info.name) != info.name:
         raise InvalidInputError(f"policy name '{info.name}': use letters, digits, '-', '_', '.', as a folder has it")
-    jobs = _jobs(instances, init_states, seeds, visual_probes, visual_noise)
+    jobs = [
+        replace(job, policy_family=policy_family)
+        for job in _jobs(instances, init_states, seeds, visual_probes, visual_noise)
+    ]
     mine = jobs if shard is None else jobs_of_shard(jobs, shard)
     reporter = _Reporter(progress or (lambda _: None), total=len(mine))
     folder = RunFolder(out / info.name, reporter.wait)

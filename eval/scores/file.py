@@ -135,7 +135,7 @@ def _refusal_fields(refusal: RefusedPair) -> dict[str, str]:
 def _rows(table: pa.Table) -> list[dict[str, Any]]:
     """A table's rows; where they hold all measures, with the reason for each value or interval that is NaN."""
     rows: list[dict[str, Any]] = table.to_pylist()
-    if not set(MEASURE_NAMES) <= set(table.column_names):
+    if not {f"{name}_lo" for name in MEASURE_NAMES} <= set(table.column_names):
         return rows
     return [row | {"undefined": _reasons(row)} for row in rows]
 

@@ -13,6 +13,7 @@ from .pairs import Pairing
 
 PAIR_COLUMNS: dict[str, pa.DataType] = {
     "policy": pa.string(),
+    "policy_family": pa.string(),
     "prompt": pa.string(),
     "language_probe": pa.string(),
     "visual_probe": pa.string(),
@@ -48,10 +49,11 @@ PAIR_COLUMNS: dict[str, pa.DataType] = {
     "reference_cost": pa.float64(),
     "conflict_cost": pa.float64(),
 }
-"""Columns of a pair: its policy and task, what was asked, how both rollouts ended, the process measures (NaN where
-undefined), whether each arm is at rest until the end without having reached the goal, what kind of refusal ended each
-rollout after how many executed actions (both null where none did), which of ``ENDINGS`` each rollout has, why TAR is
-undefined (null where it is not), and what each rollout pays (NaN where that was not recorded)."""
+"""Columns of a pair: its policy (with its architecture family, null where unknown) and task, what was asked, how both
+rollouts ended, the process measures (NaN where undefined), whether each arm is at rest until the end without having
+reached the goal, what kind of refusal ended each rollout after how many executed actions (both null where none did),
+which of ``ENDINGS`` each rollout has, why TAR is undefined (null where it is not), and what each rollout pays (NaN
+where that was not recorded)."""
 
 ENDINGS = ("success", "refused", "moving", "at_rest")
 """How a rollout ended: with the goal reached, with the policy's refusal, or at the horizon, with the arm moving in the

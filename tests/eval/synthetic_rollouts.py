@@ -120,6 +120,7 @@ def make_record(
         policy_name=policy,
         policy_revision="r1",
         policy_settings="{}",
+        policy_family=None,
         scene_sha256=sha256(f"{suite}/{base_task}"),
         settled_state_sha256=sha256(f"{suite}/{base_task}/{init_state}"),
         protocol_version=PROTOCOL_VERSION,

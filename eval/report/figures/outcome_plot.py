@@ -29,7 +29,7 @@ CORNERS = {
         (BELOW, "start", "fails, moves as much"),
     ),
 }
-"""What the corners of each panel stand for: where, at which side, in words."""
+"""What the corners of a panel stand for, where that is known: where, at which side, in words."""
 
 MOST_NAMED = 4
 """Up to this many policies are named beside their marks; more are named in the legend alone."""
@@ -66,7 +66,7 @@ def outcome_against_process(measure: Measure, policies: Sequence[PolicySpots]) -
     title = f"{measure.title} against reference goal success rate under conflict"
     plot = Plot(width=340, height=322, x_range=(0, 100), y_range=(0, 100), margin=(44, 26, 14, 40), title=title)
     plot.axes(PERCENT_TICKS, PERCENT_TICKS, "RGSR (%): completes although it should not", f"{measure.symbol} (%)")
-    for (height, shift), side, words in CORNERS[measure.name]:
+    for (height, shift), side, words in CORNERS.get(measure.name, ()):
         x = 1.5 if side == "start" else 98.5
         plot.text((x, height), words, dy=shift, text_anchor=side, fill=MUTED, font_size=10, font_style="italic")
     crowded = len(policies) > MOST_NAMED

@@ -1,4 +1,4 @@
-"""Panels of small plots: how failures are distributed, what the prompt changes, and measures by family and level."""
+"""Panels of small plots: how failures are distributed, what a prompt changes, and measures by family and level."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ import pyarrow.compute as pc
 
 from ....toolkit.arrays import FloatArray
 from ....toolkit.records import Family, Level
-from ...analyses.columns import percent
-from ...measures import MEASURES, Measure
+from ...analyses.columns import arrow, percent
+from ...analyses.tables.failure_quartiles import QUARTILES
+from ...analyses.tables.prompt_effect import ALL_PROCESS, favourable
+from ...measures import DRAWN_MEASURES, DRAWN_PROCESS_MEASURES, MEASURES, Measure
 from ...scores.scores import Scores
-from .plot import PERCENT_TICKS, Plot
-from .styles import INK, MUTED, Style, policy_styles
-
-DISTRIBUTED = ("TAR", "Early20_TS", "AMS")
-BY_GROUP = ("RGSR", "TAR", "Early20_TS", "AMS")
-PROMPTED = ("PCSR", "RGSR", "TAR", "TS", "Early20_TS", "AMS")
+from .plot import PERCENT_TICKS, Plot, shortened
+from .styles import GRID, INK, MUTED, Style, policy_styles
+from .svg import Value
 
 BINS = 20
 
-ROW_PX = 46
+ROW_PX = 58
 """Height of one policy's histogram."""
+
+PROMPT_CELL_PX, PROMPT_GAP_PX, PROMPT_ROW_PX = 100, 30, 28
+"""Width of a measure, space between two, and height of a policy, in the figure of a prompt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +40,9 @@ class NamedPlot:
 
 
 def failure_distributions(scores: Scores) -> list[NamedPlot]:
-    """Histograms of TAR, Early20 and AMS over each policy's qualified failures; empty where no policy has any."""
+    """Histograms of process measures over each policy's qualified failures; empty where no policy has any."""
     failed = _failures(scores)
-    return [_distribution(measure, failed, scores) for measure in _measures(DISTRIBUTED)] if failed else []
+    return [_distribution(measure, failed, scores) for measure in DRAWN_PROCESS_MEASURES] if failed else []
 
 
 def level_panels(scores: Scores) -> list[NamedPlot]:
@@ -55,21 +57,21 @@ def family_panels(scores: Scores) -> list[NamedPlot]:
 
 def _group_panels(scores: Scores, by: str, title: str, groups: Sequence[str]) -> list[NamedPlot]:
     rows = scores.table(by).to_pylist()
-    return [_by_group(measure, rows, scores, (by, title, groups)) for measure in _measures(BY_GROUP)] if rows else []
+    return [_by_group(measure, rows, scores, (by, title, groups)) for measure in DRAWN_MEASURES] if rows else []
 
 
-def prompt_panels(scores: Scores) -> list[NamedPlot]:
-    """Each measure under P0 and another prompt condition, a panel for each policy and condition rolled out."""
-    panels = []
-    rows = scores.table("prompt_effect").to_pylist()
-    for policy, prompt in dict.fromkeys((row["policy"], row["prompt"]) for row in rows):
-        own = {row["measure"]: row for row in rows if (row["policy"], row["prompt"]) == (policy, prompt)}
-        panels.append(_prompt((policy, prompt), own, policy_styles(scores.policies)[policy]))
-    return panels
-
-
-def _measures(names: Sequence[str]) -> list[Measure]:
-    return [measure for measure in MEASURES if measure.name in names]
+def prompt_figures(scores: Scores) -> list[NamedPlot]:
+    """Each measure of all policies under P0 and another prompt condition, a figure for each such condition."""
+    effect, moves = scores.table("prompt_effect").to_pylist(), scores.table("prompt_moves").to_pylist()
+    return [
+        _prompt(
+            prompt,
+            [row for row in effect if row["prompt"] == prompt],
+            {row["measure"]: row for row in moves if row["prompt"] == prompt},
+            policy_styles(scores.policies),
+        )
+        for prompt in dict.fromkeys(row["prompt"] for row in effect)
+    ]
 
 
 def _failures(scores: Scores) -> dict[str, dict[str, FloatArray]]:
@@ -81,7 +83,7 @@ def _failures(scores: Scores) -> dict[str, dict[str, FloatArray]]:
         failed = pc.and_(scores.pairs["reference_success"], pc.invert(scores.pairs["conflict_success"]))
         chosen = scores.pairs.filter(pc.and_(mine, failed))
         if chosen.num_rows:
-            found[policy] = {name: chosen[name].to_numpy() for name in DISTRIBUTED}
+            found[policy] = {measure.name: chosen[measure.name].to_numpy() for measure in DRAWN_PROCESS_MEASURES}
     return found
 
 
@@ -91,11 +93,12 @@ def _distribution(measure: Measure, failed: dict[str, dict[str, FloatArray]], sc
         width=340,
         height=62 + ROW_PX * count,
         x_range=(0, 100),
-        y_range=(0, count),
+        y_range=(-0.16, count),
         margin=(14, 14, 14, 40),
         title=f"{measure.title}: distribution over qualified failures",
     )
     plot.axes(PERCENT_TICKS, (), f"{measure.symbol} (%)", "")
+    rows = {row["policy"]: row for row in scores.table("failure_quartiles").to_pylist()}
     for place, (policy, values) in enumerate(reversed(failed.items())):
         defined = values[measure.name][np.isfinite(values[measure.name])]
         colour = policy_styles(scores.policies)[policy].colour
@@ -104,16 +107,28 @@ def _distribution(measure: Measure, failed: dict[str, dict[str, FloatArray]], sc
         plot.segment((0, place), (100, place), stroke=MUTED, stroke_opacity=0.5)
         for bin_count, left, right in zip(counts, edges, edges[1:], strict=False):
             if bin_count:
-                top = place + 0.68 * bin_count / tallest
+                top = place + 0.58 * bin_count / tallest
                 _bar(
                     plot, (float(left), float(right)), (place, top), colour, f"{policy}: {bin_count} of {len(defined)}"
                 )
-        label = f"{policy}, {len(defined)} failures" if len(policy) < 30 else f"{policy[:28]}…, {len(defined)}"
-        plot.text((0, place + 0.78), label, dx=2, fill=colour, font_size=11, font_weight=600, halo=True)
-        if len(defined):
-            middle = 100 * float(np.median(defined))
-            plot.segment((middle, place), (middle, place + 0.7), stroke=INK, stroke_width=1.5, stroke_dasharray="3 2")
+        label = f"{shortened(policy, 22)}, {len(defined)} failures"
+        plot.text((0, place + 0.66), label, dx=2, fill=colour, font_size=11, font_weight=600, halo=True)
+        _quartiles(plot, place, [100 * rows[policy][f"{measure.name}_{name}"] for name in QUARTILES])
     return NamedPlot(name=f"failures-{measure.name}".lower(), caption=measure.title, plot=plot)
+
+
+def _quartiles(plot: Plot, place: int, quartiles: Sequence[float]) -> None:
+    """A bar from lower to upper quartile below the histogram, a line at the median, and all three as numbers."""
+    if any(map(math.isnan, quartiles)):
+        return
+    low, middle, high = quartiles
+    below = place - 0.07
+    plot.segment((low, below), (high, below), stroke=INK, stroke_width=3)
+    for end in (low, high):
+        plot.segment((end, below - 0.06), (end, below + 0.06), stroke=INK, stroke_width=1.5)
+    plot.segment((middle, below), (middle, place + 0.6), stroke=INK, stroke_width=1.5, stroke_dasharray="3 2")
+    text = " | ".join(f"{value:.1f}" for value in quartiles)
+    plot.text((100, place + 0.66), text, dx=-2, text_anchor="end", fill=INK, font_size=10, halo=True)
 
 
 def _bar(plot: Plot, across: tuple[float, float], up: tuple[float, float], colour: str, label: str) -> None:
@@ -156,25 +171,63 @@ def _by_group(
     return NamedPlot(name=f"{by}-{measure.name}".lower(), caption=measure.title, plot=plot)
 
 
-def _prompt(panel: tuple[str, str], rows: dict[str, dict[str, Any]], drawn: Style) -> NamedPlot:
-    policy, prompt = panel
-    measures = [measure for measure in _measures(PROMPTED) if not math.isnan(rows[measure.name]["P0"])]
+def _prompt(
+    prompt: str, rows: list[dict[str, Any]], moves: dict[str, dict[str, Any]], styles: dict[str, Style]
+) -> NamedPlot:
+    """Policies down, measures across: a ring under P0, a mark under the prompt, and below how many moved."""
+    measures = [measure for measure in MEASURES if measure.name in moves]
+    policies = [policy for policy in styles if any(row["policy"] == policy for row in rows)]
+    step = PROMPT_CELL_PX + PROMPT_GAP_PX
     plot = Plot(
-        width=340,
-        height=70 + 30 * len(measures),
-        x_range=(0, 100),
-        y_range=(0, len(measures)),
-        margin=(62, 24, 18, 40),
-        title=f"{policy}: each measure under P0 and {prompt}",
+        width=150 + step * len(measures),
+        height=96 + PROMPT_ROW_PX * len(policies),
+        x_range=(0, step * len(measures)),
+        y_range=(0, len(policies)),
+        margin=(138, 34, 12, 62),
+        title=f"Each measure of {len(policies)} policies under P0 and {prompt}",
     )
-    plot.axes(PERCENT_TICKS, (), f"percent: ring P0, mark {prompt}", "")
-    for place, measure in enumerate(reversed(measures)):
-        row = rows[measure.name]
-        before, after, y = 100 * row["P0"], 100 * row["prompted"], place + 0.5
-        plot.text((0, y), measure.symbol, dx=-8, dy=4, text_anchor="end", fill=INK, font_size=12)
-        plot.segment((before, y), (after, y), stroke=drawn.colour, stroke_width=3, stroke_opacity=0.35)
-        tooltip = f"{measure.symbol}: {percent(row['P0'])}% under P0, {percent(row['prompted'])}% under {prompt}"
-        plot.mark((after, y), drawn.shape, 5, tooltip, fill=drawn.colour)
-        plot.mark((before, y), "circle", 5.5, tooltip, fill="none", stroke=INK, stroke_width=1.4)
-    name = "".join(c if c.isalnum() else "-" for c in f"prompt-{policy}-{prompt}")
-    return NamedPlot(name=name, caption=f"{policy}, {prompt}", plot=plot)
+    for place, policy in enumerate(reversed(policies)):
+        name = shortened(policy, 20)
+        plot.text((0, place + 0.5), name, dx=-12, dy=4, text_anchor="end", fill=styles[policy].colour, font_size=12)
+    plot.text((0, 0), "moved where", dx=-12, dy=32, text_anchor="end", fill=INK, font_size=11)
+    plot.text((0, 0), "the arrow points", dx=-12, dy=46, text_anchor="end", fill=INK, font_size=11)
+    for number, measure in enumerate(measures):
+        own = {row["policy"]: row for row in rows if row["measure"] == measure.name and row["n"]}
+        _prompt_axis(plot, measure, number * step, len(policies))
+        for place, policy in enumerate(reversed(policies)):
+            if policy in own:
+                _prompt_change(plot, measure, own[policy], (number * step, place + 0.5), styles[policy])
+        count = moves[measure.name]
+        text = f"{count['moved']} of {count['policies']}"
+        middle = number * step + PROMPT_CELL_PX / 2
+        plot.text((middle, 0), text, dy=40, text_anchor="middle", fill=INK, font_size=13, font_weight=600)
+    together = moves[ALL_PROCESS]
+    text = f"in all process measures at once: {together['moved']} of {together['policies']}"
+    plot.text((step * len(measures), 0), text, dx=-PROMPT_GAP_PX, dy=57, text_anchor="end", fill=INK, font_size=11)
+    name = "prompt-" + "".join(c if c.isalnum() else "-" for c in prompt)
+    return NamedPlot(name=name, caption=f"{prompt} against P0", plot=plot)
+
+
+def _prompt_axis(plot: Plot, measure: Measure, left: float, policies: int) -> None:
+    """The column of one measure, from 0 to 100 percent."""
+    head = f"{measure.symbol} {arrow(measure)}"
+    middle = (left + PROMPT_CELL_PX / 2, policies)
+    plot.text(middle, head, dy=-12, text_anchor="middle", fill=INK, font_size=12, font_weight=600)
+    for tick in (0, 50, 100):
+        x = left + tick / 100 * PROMPT_CELL_PX
+        plot.segment((x, 0), (x, policies), stroke=GRID)
+        plot.text((x, 0), str(tick), dy=14, text_anchor="middle", fill=MUTED, font_size=10)
+
+
+def _prompt_change(plot: Plot, measure: Measure, row: dict[str, Any], at: tuple[float, float], drawn: Style) -> None:
+    """From ring to mark: a solid line where the arrow points, a dashed one against it."""
+    left, y = at
+    before, after = (left + row[name] * PROMPT_CELL_PX for name in ("P0", "under"))
+    line: dict[str, Value] = {"stroke": drawn.colour, "stroke_width": 2.5}
+    if favourable(row, measure) < 0:
+        line |= {"stroke_dasharray": "3 2", "stroke_width": 1.5}
+    plot.segment((before, y), (after, y), **line)
+    values = f"{percent(row['P0'])}% under P0, {percent(row['under'])}% under {row['prompt']}"
+    tooltip = f"{row['policy']}, {measure.symbol}: {values}"
+    plot.mark((after, y), drawn.shape, 4.5, tooltip, fill=drawn.colour)
+    plot.mark((before, y), "circle", 4.5, tooltip, fill="none", stroke=INK, stroke_width=1.3)

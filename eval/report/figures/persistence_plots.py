@@ -109,6 +109,8 @@ def _add_names(plot: Plot, policies: Sequence[PolicyPersistence]) -> None:
     """Each policy's name right of the plot, with a line from the end of its curve."""
     x, right = plot.x(100 * PERSISTENCE_LEVELS[-3]), plot.x(100)
     ends = [plot.y(100 * float(one.share[-3, -3])) for one in policies]
-    for one, y, height in zip(policies, ends, spread(ends, 14), strict=True):
+    heights = spread(ends, 14)
+    above = max(0.0, max(heights, default=0.0) - (plot.height - 8))  # curves end low, and many names need height
+    for one, y, height in zip(policies, ends, [height - above for height in heights], strict=True):
         plot.element("line", x1=x, y1=y, x2=right + 6, y2=height, stroke=one.style.colour, stroke_opacity=0.4)
         plot.element("text", shortened(one.policy, 14), x=right + 9, y=height + 4, fill=one.style.colour, font_size=12)

@@ -9,15 +9,12 @@ from typing import Any
 from markupsafe import Markup
 
 from ....toolkit.atomic_files import write_atomic
-from ...measures import MEASURES
+from ...measures import DRAWN_PROCESS_MEASURES
 from ...scores.scores import Scores
 from .outcome_plot import MOST_NAMED, PolicySpots, Spot, outcome_against_process, outcome_note
 from .plot import Plot
 from .styles import INK, MUTED, Style, policy_styles, style
 from .svg import Element, Outline, drawing
-
-PICTURED = ("TAR", "Early20_TS", "AMS")
-"""Process measures that are plotted against the outcome."""
 
 FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 """A file of its own inherits no font; these are the page's."""
@@ -68,13 +65,11 @@ def render_picture(scores: Scores) -> Markup:
 
 
 def outcome_panels(scores: Scores) -> list[Plot]:
-    """RGSR across and one process measure upwards, a panel for each of ``PICTURED``."""
+    """RGSR across and one process measure upwards, a panel for each of ``DRAWN_PROCESS_MEASURES``."""
     styles = policy_styles(scores.policies)
     families = scores.table("family").to_pylist()
     panels = []
-    for measure in MEASURES:
-        if measure.name not in PICTURED:
-            continue
+    for measure in DRAWN_PROCESS_MEASURES:
         policies = [
             PolicySpots(
                 policy=_spot(row, measure.name, row["policy"]),

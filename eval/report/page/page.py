@@ -11,6 +11,7 @@ from markupsafe import Markup
 from ....toolkit.atomic_files import write_atomic
 from ...analyses.columns import SYMBOLS, arrow, p_value, percent
 from ...analyses.tables.measures import TITLES
+from ...analyses.tables.policy_means import policy_families
 from ...measures import MEASURES
 from ...recordings.rollout_set import RolloutSet
 from ...scores.scores import Scores
@@ -18,7 +19,7 @@ from ...scores.text_tables import text_table
 from ...statistics.intervals import CONFIDENCE, INTERVAL_METHOD
 from ...statistics.resampling import RESAMPLES, SEED
 from ..figures.outcome_plot import outcome_note
-from ..figures.panels import NamedPlot, failure_distributions, family_panels, level_panels, prompt_panels
+from ..figures.panels import NamedPlot, failure_distributions, family_panels, level_panels, prompt_figures
 from ..figures.persistence_plots import persistence_curve, persistence_map, policy_persistence
 from ..figures.picture import outcome_panels
 from ..figures.probe_panels import AXES, DRAWN, probe_panels
@@ -94,7 +95,7 @@ def _plots(scores: Scores) -> dict[str, object]:
         "distributions": _render_all(failure_distributions(scores)),
         "curve": persistence_curve(persistence).render(),
         "maps": {one.policy: persistence_map(one).render() for one in persistence},
-        "prompts": [(panel.caption, panel.plot.render()) for panel in prompt_panels(scores)],
+        "prompts": [(figure.caption, figure.plot.render()) for figure in prompt_figures(scores)],
         "probes": [(panel.caption, panel.plot.render()) for panel in probe_panels(scores)],
         "probe_lines": {SYMBOLS[name]: drawn for name, drawn in DRAWN.items()},
     }
@@ -106,7 +107,12 @@ def _tables(scores: Scores) -> dict[str, object]:
     return {
         "views": views,
         "few_base_tasks": few_base_tasks(scores),
+        "quartiles": text_table(scores, "failure_quartiles"),
+        "matrices": [text_table(scores, name) for name in ("suite_level", "family_level")],
+        "policy_means": text_table(scores, "policy_means"),
+        "policy_families": policy_families(scores.pairs),
         "prompt_changes": prompt_changes(scores),
+        "prompt_moves": text_table(scores, "prompt_moves"),
         "probe_changes": probe_changes(scores),
         "probe_table": text_table(scores, "probe_effect"),
         "probe_views": [views[by] for by in AXES if len({row.group for row in views[by].rows}) > 1],

@@ -16,7 +16,11 @@ from ...scores.scores import Scores
 from ...scores.text_tables import TextTable, text_table
 from ...statistics.intervals import FEW_CLUSTERS
 
-SHOWN_ELSEWHERE = {*GROUPINGS, "outcome_tests", "prompt_effect", "probe_effect", "abstention", "undefined"}
+SHOWN_ELSEWHERE = {
+    *GROUPINGS,
+    *("suite_level", "family_level", "failure_quartiles", "policy_means"),
+    *("outcome_tests", "prompt_effect", "prompt_moves", "probe_effect", "abstention", "undefined"),
+}
 """Tables that the page has a place of its own for; all others of the registry follow one another in one section."""
 
 PROBE_CHANGES = ("PCSR", "RGSR", "selectivity", "TAR", "Early20_TS")
@@ -73,7 +77,7 @@ class PromptChange:
     policy: str
     prompt: str
     under_p0: str
-    prompted: str
+    under_prompt: str
     change: Change
     p: str
     q: str
@@ -124,13 +128,13 @@ def further_tables(scores: Scores) -> list[TextTable]:
 
 
 def prompt_changes(scores: Scores) -> list[PromptChange]:
-    """What each prompt condition changes against P0, policy by policy."""
+    """What each prompt condition changes, policy by policy."""
     return [
         PromptChange(
             policy=row["policy"],
             prompt=row["prompt"],
             under_p0=percent(row["P0"]),
-            prompted=percent(row["prompted"]),
+            under_prompt=percent(row["under"]),
             change=_change(row),
             p=p_value(row["p"]),
             q=p_value(row["q"]),

@@ -23,7 +23,7 @@ WORDING_VERSION = "tasks_version"
 """The version of an instance's wording."""
 
 ONE_VALUE = (
-    *("policy_name", "policy_revision", "policy_settings"),
+    *("policy_name", "policy_revision", "policy_settings", "policy_family"),
     *(name for name in VERSION_FIELDS if name != WORDING_VERSION),
 )
 """Fields with one value throughout a submission; ``WORDING_VERSION`` has one without and one under language probes."""
@@ -124,8 +124,9 @@ def _check_names(episodes: Sequence[EpisodeRecord]) -> Iterator[SubmissionFindin
         )
     ]
     yield from findings("names", "rollout_id names another rollout than the fields beside it", wrong)
-    for name, most in (("policy_revision", LONGEST_TEXT), ("policy_settings", LONGEST_SETTINGS)):
-        bad = [episode.rollout_id for episode in episodes if not is_plain_text(getattr(episode, name), most)]
+    limits = {"policy_revision": LONGEST_TEXT, "policy_settings": LONGEST_SETTINGS, "policy_family": LONGEST_TEXT}
+    for name, most in limits.items():
+        bad = [episode.rollout_id for episode in episodes if not is_plain_text(getattr(episode, name) or "", most)]
         yield from findings("names", f"{name} is too long or holds control characters", bad)
     odd = {episode.policy_name for episode in episodes if not POLICY_NAME.fullmatch(episode.policy_name)}
     rule = "a policy's name is letters, digits and . _ - + / only, at most 100"

@@ -153,9 +153,9 @@ def test_the_page_has_its_parts(page: str) -> None:
 
 def test_every_plot_is_well_formed_and_names_itself(page: str) -> None:
     plots = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
-    # Three panels, four by family, four by level, three distributions, the curve, then two maps, two prompt panels and
-    # two of the pair.
-    assert len(plots) == 3 + 4 + 4 + 3 + 1 + 2 + 2 + 2
+    # Three panels, four by family, four by level, three distributions, the curve, then two maps, one figure of the
+    # prompt and two of the pair.
+    assert len(plots) == 3 + 4 + 4 + 3 + 1 + 2 + 1 + 2
     for plot in plots:
         root = ElementTree.fromstring(plot)
         title = root.find("title")
@@ -324,9 +324,7 @@ def test_figures_are_written_as_svg_and_png(scores: Scores, tmp_path: Path) -> N
     assert {file.stem for file in files if file.suffix == ".svg"} == {
         file.stem for file in files if file.suffix == ".png"
     }
-    assert {"outcome-1", "failures-tar", "level-rgsr", "prompt-persist-P1", "failed-persistence"} <= {
-        f.stem for f in files
-    }
+    assert {"outcome-1", "failures-tar", "level-rgsr", "prompt-P1", "failed-persistence"} <= {f.stem for f in files}
     for file in files:
         if file.suffix == ".svg":
             ElementTree.fromstring(file.read_text(encoding="utf-8"))

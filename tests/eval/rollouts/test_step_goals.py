@@ -34,6 +34,9 @@ class OpensAndStops(Persist):
         yield from _hold_still()
 
 
+SEEN: tuple[type[Persist], ...] = (Persist, Refuse, FailPersist, DetectLate, OpensAndStops)
+
+
 @functools.cache
 def conflict() -> Instance:
     """A case whose first step is the base task's own and valid, and whose second has a false claim about the bowl."""
@@ -45,14 +48,18 @@ def conflict() -> Instance:
     )
 
 
-@functools.cache
 def episode(agent: type[Persist], init_state: int = 0) -> EpisodeRecord:
-    policy: Policy = agent()
+    return _episode(agent.name, init_state)
+
+
+@functools.cache
+def _episode(name: str, init_state: int) -> EpisodeRecord:
+    policy: Policy = next(agent() for agent in SEEN if agent.name == name)
     job = Job(instance=conflict(), init_state=init_state, seed=0)
     return run_rollout(SCENES.scene(SUITE, TASK), policy, job, versions=installed_versions()).episode
 
 
-@pytest.mark.parametrize("agent", [Persist, Refuse, FailPersist, DetectLate, OpensAndStops])
+@pytest.mark.parametrize("agent", SEEN)
 def test_the_goals_are_the_plans_whoever_acts(agent: type[Persist]) -> None:
     assert episode(agent).step_goals == (OPEN, PUT)
 

@@ -120,10 +120,10 @@ def test_a_grouping_that_does_not_exist_names_those_that_do(scores: Scores) -> N
 
 def test_the_prompt_has_no_effect_on_equal_outcomes(scores: Scores) -> None:
     effect = scores.table("prompt_effect")
-    assert effect.num_rows == 2 * 7
+    assert effect.num_rows == 2 * 8
     selective = row(effect, policy="persist", measure="selectivity")
     assert (selective["difference"], selective["p"], selective["n"]) == (0.0, 1.0, 24)
-    assert row(effect, policy="stop", measure="PCSR")["prompted"] == pytest.approx(20 / 24)
+    assert row(effect, policy="stop", measure="PCSR")["under"] == pytest.approx(20 / 24)
 
 
 def test_each_prompt_condition_is_compared_with_p0_in_a_family_of_tests_of_its_own(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_each_prompt_condition_is_compared_with_p0_in_a_family_of_tests_of_its_o
     several = score(write_dataset(tmp_path / "several", small_evaluation(prompts=prompts)))
     effect = several.table("prompt_effect")
     assert list(dict.fromkeys(effect["prompt"].to_pylist())) == ["P1", "placebo", "careful"]
-    assert effect.num_rows == 3 * 7
+    assert effect.num_rows == 3 * 8
     two = score(write_dataset(tmp_path / "two", small_evaluation(prompts=["P0", "P1"]))).table("prompt_effect")
     of_p1 = [r for r in effect.to_pylist() if r["prompt"] == "P1"]
     assert [(r["measure"], r["q"], r["n"]) for r in of_p1] == [(r["measure"], r["q"], r["n"]) for r in two.to_pylist()]
@@ -154,7 +154,7 @@ def test_the_prompt_effect_is_p1_minus_p0(tmp_path: Path) -> None:
 
     effect = score(write_dataset(tmp_path / "a", [failing(made) for made in small_evaluation()])).table("prompt_effect")
     found = row(effect, policy="persist", measure="RGSR")
-    assert (found["P0"], found["prompted"], found["difference"]) == (0.125, 0.0, -0.125)
+    assert (found["P0"], found["under"], found["difference"]) == (0.125, 0.0, -0.125)
     assert row(effect, policy="persist", measure="selectivity")["difference"] == -0.125
 
 

@@ -25,6 +25,9 @@ from ..in_process import conflictvla
 from ..recordings.test_sources import damage
 from ..synthetic_rollouts import make_record, reaching_rollout, small_evaluation, write_dataset, write_two_policies
 
+WITHOUT_POLICY = ("behaviour-correlation", "policy-means", "prompt-moves")
+"""Tables whose rows are over several policies."""
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -105,7 +108,7 @@ def test_every_table_as_text_markdown_and_latex(scores: Scores) -> None:
         assert not any(symbol in text for symbol in "Δ↑↓−–³")
         out = io.StringIO()
         print_table(scores, name, Console(file=out, width=200))
-        assert not table.rows or "persist" in out.getvalue() or name == "behaviour-correlation"
+        assert not table.rows or "persist" in out.getvalue() or name in WITHOUT_POLICY
     assert "median\\_x" in latex(replace(text_table(scores, "overall"), header=("median_x",), labels=1))
 
 
