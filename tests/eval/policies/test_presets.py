@@ -10,7 +10,7 @@ import pytest
 
 from conflictvla.eval.policies.conventions import SETTINGS, read_conventions
 from conflictvla.eval.policies.lerobot.policy import CONFIG_PREFIX, OWN_SETTINGS
-from conflictvla.eval.policies.presets import PRESETS, Preset, find_preset, with_preset
+from conflictvla.eval.policies.presets import POLICY_FAMILIES, PRESETS, Preset, checked_family, find_preset, with_preset
 from conflictvla.eval.policies.remote.clients import REMOTE_SETTINGS
 from conflictvla.eval.policies.spec import address, check_settings, read_spec
 from conflictvla.toolkit.errors import InvalidInputError, NotFoundError
@@ -25,6 +25,22 @@ every_preset = pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: pre
 
 def test_there_is_one_for_each_of_the_papers_models() -> None:
     assert [preset.model for preset in PRESETS] == MODELS
+
+
+def test_the_papers_four_families_hold_its_eight_models() -> None:
+    grouped = {family: [preset.model for preset in PRESETS if preset.family == family] for family in POLICY_FAMILIES}
+    assert list(grouped.values()) == [
+        ["OpenVLA", "π0-FAST"],
+        ["OpenVLA-OFT", "π0", "π0.5"],
+        ["VLA-JEPA", "UniVLA"],
+        ["GR00T N1.7"],
+    ]
+
+
+@pytest.mark.parametrize("family", ["", "  ", "two\nlines", "x" * 61])
+def test_a_family_that_tables_cannot_show_is_refused(family: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"--family .*give one line of 1 to 60 characters"):
+        checked_family(family)
 
 
 @every_preset
