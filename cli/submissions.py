@@ -38,6 +38,7 @@ def verify(
     from ..builders.tasks_dataset.reading import load_all_instances
     from ..eval.rollouts.run import with_references
     from ..eval.selection import select_conflicts
+    from ..eval.submissions.coverage import lite_cases
     from ..eval.submissions.results_file import read_result, verification_json
     from ..eval.submissions.submit import fetch_submission
     from ..eval.submissions.verify import fresh_seed, verification_of, verify_submission
@@ -53,6 +54,7 @@ def verify(
             sample=sample,
             seed=fresh_seed() if seed is None else seed,
             wanted=None if chosen is None else with_references(chosen, everything),
+            lite=lite_cases(tasks),
             claimed=claimed,
             address=(source.repo_id, source.commit),
             tolerance=tolerance,
@@ -94,13 +96,15 @@ def submit(
     Exit code 1 where a check objects; nothing is sent then.
     """
     from ..builders.tasks_dataset.reading import load_all_instances
+    from ..eval.submissions.coverage import lite_cases
     from ..eval.submissions.results import POLICY, SCRIPTED_AGENT
     from ..eval.submissions.results_file import result_json
     from ..eval.submissions.submit import check_submission, fetch_submission, open_pull_request, review_page
 
     warn_of_unfinished(dataset)
     kind = SCRIPTED_AGENT if scripted else POLICY
-    checked = check_submission(fetch_submission(dataset), load_all_instances(tasks), kind=kind)
+    source = fetch_submission(dataset)
+    checked = check_submission(source, load_all_instances(tasks), kind=kind, lite=lite_cases(tasks))
     typer.echo(review_page(checked))
     if out is not None:
         write_atomic(out, result_json(checked.result))

@@ -6,7 +6,7 @@ Scripted agents have known answers, so their rollouts show what the measures mak
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,7 @@ from .recordings.video_files import RENDERED, video_path
 from .rollouts.executors.base import Executor
 from .rollouts.run import RunProgress, run_policy, with_references
 from .selection import select_conflicts
-from .submissions.coverage import is_lite
+from .submissions.coverage import lite_cases
 from .submissions.results import SCRIPTED_AGENT
 from .submissions.results_file import RESULTS_FOLDER, VERIFIED_FOLDER, read_results, result_json, verification_json
 from .submissions.submit import SubmissionSource, check_submission
@@ -68,16 +68,16 @@ def plan_rollouts(
     agents: Sequence[str] = SCRIPTED,
     *,
     init_states: Sequence[int] = INIT_STATES,
-    all_cases: bool = False,
+    lite: Collection[str] = (),
 ) -> ReleasePlan:
-    """The cases under P0 that the scripted agents are asked: the lite selection, all, or some of each family and level.
+    """The cases under P0 that the scripted agents are asked: all, the lite selection, or some of each family and level.
 
     Args:
         instances: The task release.
         per_cell: Most cases of a family and level, chosen from all, spread over suites and base tasks.
         agents: Names of scripted agents.
         init_states: Initial states, for each instance.
-        all_cases: All cases, though the release marks some as its lite selection; without marks it is all anyhow.
+        lite: Ids of the cases to take; all where there are none.
 
     Raises:
         NotFoundError: No such scripted agent.
@@ -93,8 +93,8 @@ def plan_rollouts(
         except InvalidInputError as error:
             left_out[suite, name] = str(error)
     able = [i for i in conflicts if (i.suite, i.base_task) not in left_out]
-    lite = [i for i in able if is_lite(i)]
-    chosen = sample_cells(able, per_cell) if per_cell is not None else able if all_cases else lite or able
+    marked = [i for i in able if i.case_id in lite]
+    chosen = sample_cells(able, per_cell) if per_cell is not None else marked or able
     return ReleasePlan(
         agents=tuple(dict.fromkeys(agents)),
         instances=with_references(chosen, instances),
@@ -156,7 +156,7 @@ def build_rollouts(
         if compact:
             pack_dataset(out / agent)
         source = SubmissionSource(folder=out / agent, repo_id="", commit="")
-        result = check_submission(source, everything, kind=SCRIPTED_AGENT).result
+        result = check_submission(source, everything, kind=SCRIPTED_AGENT, lite=lite_cases()).result
         write_atomic(out / RESULTS_FOLDER / result.file_name, result_json(result))
 
 
@@ -184,6 +184,7 @@ def verify_rollouts(
             sample=sample,
             seed=fresh_seed(),
             wanted=plan.instances,
+            lite=lite_cases(),
             claimed=result,
             progress=progress,
         )

@@ -26,6 +26,14 @@ HORIZONS = {"libero_spatial": 220, "libero_object": 280, "libero_goal": 300, "li
 SUITES = tuple(HORIZONS)
 """The four suites of ten tasks each that the benchmark is built on."""
 
+TOKENIZED = "Tokenized Autoregressive VLAs"
+CONTINUOUS = "Continuous-Action VLAs"
+WORLD_MODEL = "World Model-based VLAs"
+GENERALIST = "Generalist Robot Foundation Models"
+
+POLICY_FAMILIES = (TOKENIZED, CONTINUOUS, WORLD_MODEL, GENERALIST)
+"""Architecture families, in the paper's words and order (section IV-A)."""
+
 
 class Family(StrEnum):
     """Conflict family: where the invalid premise comes from."""

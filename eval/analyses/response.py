@@ -6,17 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from ...builders.rollouts.episode_record import PROBES
 from ...toolkit.arrays import FloatArray
-from ...toolkit.records import Arm
 from ..measures.response import response
 from ..statistics.intervals import Interval, cluster_intervals
 from ..statistics.ratio import mean_of_defined
 from ..statistics.resampling import generator
 from .groups import base_task_clusters, success
 
-SAME_CASE = ("policy", "prompt", "case_id", "init_state", "seed")
+SAME_CASE = ("policy", "prompt", *PROBES, "case_id", "init_state", "seed")
 """What the conflict rollout and the control rollout of a case have in common, in one run."""
 
 
@@ -81,16 +80,6 @@ def premise_effect(conflicts: pa.Table, controls: pa.Table) -> Interval | None:
     if not np.isfinite(difference).any():
         return None
     return cluster_intervals([mean_of_defined(difference, least=-1.0)], base_task_clusters(both), generator())[0]
-
-
-def conflicts_among(pairs: pa.Table) -> pa.Table:
-    """The pairs of conflict rollouts; all of them where pairs do not say of which arm they are."""
-    return pairs.filter(pc.equal(pairs["arm"], Arm.CONFLICT.value)) if "arm" in pairs.column_names else pairs
-
-
-def controls_among(pairs: pa.Table) -> pa.Table:
-    """The pairs of control rollouts; none where pairs do not say of which arm they are."""
-    return pairs.filter(pc.equal(pairs["arm"], "control")) if "arm" in pairs.column_names else pairs.slice(0, 0)
 
 
 def _with_response(pairs: pa.Table) -> pa.Table:

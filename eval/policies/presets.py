@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...toolkit.errors import InvalidInputError, NotFoundError, choices
-from ...toolkit.records import HORIZONS
+from ...toolkit.records import CONTINUOUS, GENERALIST, HORIZONS, TOKENIZED, WORLD_MODEL
 from .conventions import Conventions
 from .spec import read_spec, with_setting
 
@@ -18,14 +18,6 @@ OPENPI_CONFIG = "github.com/Physical-Intelligence/openpi@15a9616: src/openpi/tra
 VLA_EVAL = "github.com/allenai/vla-evaluation-harness@e1ee9ad"
 VLA_EVAL_LIBERO = "vla-eval 0.8.0: vla_eval/benchmarks/libero/benchmark.py"
 LEROBOT_LIBERO = "lerobot 0.6.1: lerobot/envs/libero.py, lerobot/processor/env_processor.py"
-
-TOKENIZED = "Tokenized Autoregressive VLAs"
-CONTINUOUS = "Continuous-Action VLAs"
-WORLD_MODEL = "World Model-based VLAs"
-GENERALIST = "Generalist Robot Foundation Models"
-
-POLICY_FAMILIES = (TOKENIZED, CONTINUOUS, WORLD_MODEL, GENERALIST)
-"""Architecture families, in the paper's words and order (section IV-A)."""
 
 LONGEST_FAMILY = 60
 """Most characters of a family's name."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pyarrow.compute as pc
 
 from ...builders.rollouts.episode_record import PROBES
+from ...builders.tasks_dataset.reading import load_tasks
 from ...toolkit.records import Arm, Instance, LanguageProbe, Prompt
 from ..recordings.rollout_set import RolloutSet
 
@@ -38,12 +40,25 @@ class Coverage:
         return self.kind if self.kind == COMPLETE else f"{self.kind}: {self.rollouts:,} of {self.of:,}"
 
 
-def coverage_of(rollouts: RolloutSet, instances: Sequence[Instance]) -> Coverage:
+def lite_cases(tasks: Path | None = None) -> frozenset[str]:
+    """Ids of the cases that a task release marks as its lite selection; none where it marks none.
+
+    Args:
+        tasks: The release; by default the packaged one.
+    """
+    cases = load_tasks("cases", tasks)
+    if "lite" not in cases.column_names:
+        return frozenset()
+    return frozenset(name for name, lite in zip(cases["case_id"], cases["lite"], strict=True) if lite)
+
+
+def coverage_of(rollouts: RolloutSet, instances: Sequence[Instance], lite: Collection[str] = ()) -> Coverage:
     """What these rollouts cover.
 
     Args:
         rollouts: Of one policy. Those under a probe, and those that the policy did not finish, cover nothing.
         instances: The task release, references and conflicts.
+        lite: Ids of the cases in its lite selection.
     """
     full = {i.instance_id: i for i in instances if _is_in_full(i)}
     plain = rollouts.episodes.filter(pc.not_equal(rollouts.episodes["end"], "policy_error"))
@@ -61,13 +76,8 @@ def coverage_of(rollouts: RolloutSet, instances: Sequence[Instance]) -> Coverage
     elif len(done) == of:
         kind = COMPLETE
     else:
-        kind = LITE if _is_whole_lite(done, full, seeds) else PARTIAL
+        kind = LITE if _is_whole_lite(done, full, seeds, lite) else PARTIAL
     return Coverage(kind=kind, rollouts=len(done), of=of)
-
-
-def is_lite(instance: Instance) -> bool:
-    """Whether the task release marks an instance's case as one of the lite selection."""
-    return bool(getattr(instance, "lite", False))
 
 
 def _is_in_full(instance: Instance) -> bool:
@@ -78,11 +88,12 @@ def _is_in_full(instance: Instance) -> bool:
     )
 
 
-def _is_whole_lite(done: set[tuple[str, int, int]], full: dict[str, Instance], seeds: Sequence[int]) -> bool:
+def _is_whole_lite(
+    done: set[tuple[str, int, int]], full: dict[str, Instance], seeds: Sequence[int], lite: Collection[str]
+) -> bool:
     """Whether the cases run are those of the lite selection, all of them, with their references, in every state."""
     prompts = {full[instance_id].prompt for instance_id, _, _ in done}
-    cases = [i for i in full.values() if i.arm is Arm.CONFLICT and is_lite(i) and i.prompt in prompts]
-    pairs = {i.pair_id for i in cases}
-    wanted = {i.instance_id for i in cases} | {i.instance_id for i in full.values() if i.instance_id in pairs}
+    cases = [i for i in full.values() if i.case_id in lite and i.prompt in prompts]
+    wanted = {i.instance_id for i in cases} | {i.pair_id for i in cases}
     every = {(name, state, seed) for name in wanted for state in PROTOCOL_INIT_STATES for seed in seeds}
     return bool(cases) and Prompt.P0 in prompts and done == every

@@ -12,7 +12,7 @@ from ...toolkit.errors import InvalidInputError
 from ...toolkit.prompts import RELEASED
 from ...toolkit.records import Family, Level
 from ..analyses.groups import rows_where
-from ..analyses.response import conflicts_among, controls_among, premise_effect, response_of
+from ..analyses.response import premise_effect, response_of
 from ..analyses.tables.measures import measure_table
 from ..measures import MEASURE_NAMES
 from ..scores.scores import Scores
@@ -206,19 +206,18 @@ def result_of(scores: Scores, *, coverage: Coverage, repo_id: str = "", commit: 
         init_states=tuple(sorted(set(scores.pairs["init_state"].to_pylist()))),
         seeds=tuple(sorted(set(scores.pairs["seed"].to_pylist()))),
         coverage=coverage,
-        rows=tuple(_rows(scores.pairs)),
+        rows=tuple(_rows(scores.pairs, scores.controls)),
     )
 
 
-def _rows(pairs: pa.Table) -> Iterator[ResultRow]:
+def _rows(pairs: pa.Table, controls: pa.Table) -> Iterator[ResultRow]:
     """A row for each prompt condition, family and level that has pairs, and for all families and levels together."""
-    conflicts, controls = conflicts_among(pairs), controls_among(pairs)
     for prompt in RELEASED:
         for family in (ALL, *Family):
             for level in (ALL, *Level):
                 group = {"prompt": str(prompt), "family": str(family), "level": str(level)}
                 wanted = {column: value for column, value in group.items() if value != ALL}
-                chosen = rows_where(conflicts, wanted)
+                chosen = rows_where(pairs, wanted)
                 if chosen.num_rows:
                     yield _row(chosen, rows_where(controls, wanted), **group)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,13 +88,16 @@ def fetch_submission(address: str | Path) -> SubmissionSource:
     return SubmissionSource(folder=folder, repo_id=repo_id, commit=commit)
 
 
-def check_submission(source: SubmissionSource, instances: Sequence[Instance], *, kind: str = POLICY) -> Submission:
+def check_submission(
+    source: SubmissionSource, instances: Sequence[Instance], *, kind: str = POLICY, lite: Collection[str] = ()
+) -> Submission:
     """Check and score submitted rollouts, without a simulator.
 
     Args:
         source: Where they are.
         instances: The task release, references and conflicts.
         kind: One of ``results.KINDS``.
+        lite: Ids of the cases in the release's lite selection.
 
     Raises:
         DatasetError: The dataset is damaged.
@@ -102,9 +105,10 @@ def check_submission(source: SubmissionSource, instances: Sequence[Instance], *,
     """
     rollouts = read_rollouts(source.folder, REPLAYED, optional=COMPARED)
     scores = score_rollouts([rollouts])
-    coverage = coverage_of(rollouts, instances)
+    coverage = coverage_of(rollouts, instances, lite)
     result = result_of(scores, coverage=coverage, repo_id=source.repo_id, commit=source.commit, kind=kind)
-    return Submission(source=source, findings=check_rollouts(rollouts, instances), scores=scores, result=result)
+    found = check_rollouts(rollouts, instances, lite)
+    return Submission(source=source, findings=found, scores=scores, result=result)
 
 
 def review_page(submission: Submission) -> str:

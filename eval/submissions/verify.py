@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
@@ -72,6 +72,7 @@ def verify_submission(
     sample: int,
     seed: int,
     wanted: Sequence[Instance] | None = None,
+    lite: Collection[str] = (),
     claimed: Result | None = None,
     address: tuple[str, str] = ("", ""),
     tolerance: float = 0.0,
@@ -86,6 +87,7 @@ def verify_submission(
         sample: How many rollouts to execute again.
         seed: Seed of the draw, from ``fresh_seed`` once the submission can no longer be changed.
         wanted: What of the release must be there; by default all of it.
+        lite: Ids of the cases in the release's lite selection.
         claimed: The result that was submitted with them.
         address: Dataset and commit on the Hub of which the folder is a copy.
         tolerance: Largest difference in a replayed position, in m and rad; see ``replay_rollouts``.
@@ -104,7 +106,7 @@ def verify_submission(
     scores = score_rollouts([rollouts])
     plans = {instance.instance_id: instance.plan for instance in instances}
     found = [
-        *check_rollouts(rollouts, instances if wanted is None else wanted),
+        *check_rollouts(rollouts, instances if wanted is None else wanted, lite),
         *check_states(dataset, rollouts, pool, plans=plans, tolerance=tolerance, progress=progress),
     ]
     rows = draw_sample(len(rollouts), sample, seed)
@@ -112,7 +114,7 @@ def verify_submission(
     differing = [f"{check.rollout_id} ({check.difference})" for check in checks.values() if check.difference]
     found += findings("replay", "executed again, these differ from what was recorded", differing)
     kind = POLICY if claimed is None else claimed.kind
-    coverage = coverage_of(rollouts, instances)
+    coverage = coverage_of(rollouts, instances, lite)
     result = result_of(scores, coverage=coverage, repo_id=address[0], commit=address[1], kind=kind)
     if claimed is not None:
         found += _check_claims(claimed, result)

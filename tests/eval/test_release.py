@@ -23,7 +23,7 @@ from conflictvla.eval.submissions.results_file import read_results
 from conflictvla.toolkit.records import Arm, Family, Level, Prompt
 
 from .in_process import conflictvla as command
-from .submissions.recorded import honest, marked, release, write
+from .submissions.recorded import honest, lite, release, write
 
 LARGEST_PACKAGED = 3 << 20
 
@@ -41,7 +41,7 @@ def test_a_sample_has_each_family_and_level_from_other_places() -> None:
 
 def test_the_full_release_has_every_case_that_the_agents_can_be_asked_once() -> None:
     instances = load_instances()
-    plan = plan_rollouts(instances, all_cases=True)
+    plan = plan_rollouts(instances)
     chosen = [i for i in plan.instances if i.arm is Arm.CONFLICT]
     tasks = {(i.suite, i.base_task) for i in chosen}
     every = [i for i in instances if i.arm is Arm.CONFLICT and i.prompt == Prompt.P0]
@@ -50,11 +50,10 @@ def test_the_full_release_has_every_case_that_the_agents_can_be_asked_once() -> 
 
 
 def test_a_release_is_of_the_lite_selection_where_the_tasks_mark_one_and_of_every_case_where_asked() -> None:
-    reference, lite, other = marked()
-    assert plan_rollouts(marked()).instances == (reference, lite)
-    assert set(plan_rollouts(marked(), all_cases=True).instances) == {reference, lite, other}
+    reference, first, _ = release()
+    assert plan_rollouts(release(), lite=lite()).instances == (reference, first)
     assert set(plan_rollouts(release()).instances) == set(release())
-    assert plan_rollouts(marked(), init_states=range(5)).rollouts == 5 * 2 * len(SCRIPTED)
+    assert plan_rollouts(release(), init_states=range(5), lite=lite()).rollouts == 5 * 2 * len(SCRIPTED)
     done = command("rollouts", "build", "--out", "nowhere", "--per-cell", "1", "--all-cases")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert not Path("nowhere").exists()

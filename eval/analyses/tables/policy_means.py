@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from ....toolkit.records import POLICY_FAMILIES
 from ...measures import MEASURES
-from ...policies.presets import POLICY_FAMILIES
 from ...scoring.scored_pairs import ScoredPairs
 from ..analysis import Analysis, Row
 from ..columns import arrow, count_fields, number_fields, percents, plain, text_fields

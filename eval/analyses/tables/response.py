@@ -15,7 +15,7 @@ from ...statistics.resampling import generator
 from ..analysis import Analysis
 from ..columns import count_fields, interval_fields, interval_values, intervals, percent, plain, text_fields
 from ..groups import base_task_clusters, groups_of, rows_where, success
-from ..response import conflicts_among, response_of
+from ..response import response_of
 
 SCHEMA = pa.schema(
     [
@@ -40,9 +40,8 @@ def response_table(pairs: pa.Table) -> pa.Table:
         have no TAR.
     """
     rows = []
-    conflicts = conflicts_among(pairs)
-    for group in groups_of(conflicts, None, primary_only=False):
-        for among, chosen in _parts(conflicts.take(pa.array(group.rows))):
+    for group in groups_of(pairs, None, primary_only=False):
+        for among, chosen in _parts(pairs.take(pa.array(group.rows))):
             if chosen.num_rows:
                 rows.append({"policy": group.policy, "prompt": group.prompt, "among": among, **_values(chosen)})
     return pa.Table.from_pylist(rows, schema=SCHEMA)

@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import product
 
 from ....builders.rollouts.episode_record import EpisodeRecord
 from ....toolkit.records import Arm, Instance, LanguageProbe, VisualProbe
 from ...recordings.rollout_set import RolloutSet
 from ...scoring.pairs import pair_rollouts
-from ..coverage import is_lite
 from .findings import SubmissionFinding, findings
 from .frame_checks import check_frames
 from .record_checks import check_records
 
 
-def check_rollouts(rollouts: RolloutSet, instances: Sequence[Instance]) -> tuple[SubmissionFinding, ...]:
+def check_rollouts(
+    rollouts: RolloutSet, instances: Sequence[Instance], lite: Collection[str] = ()
+) -> tuple[SubmissionFinding, ...]:
     """Everything that is wrong with one policy's rollouts: with their records, frames and pairs, and what is missing.
 
     Args:
         rollouts: Read with all frame features that they have.
         instances: The task release, all its arms.
+        lite: Ids of the cases in its lite selection.
     """
     episodes = rollouts.records()
     return (
         *check_records(episodes, instances),
         *check_frames(episodes, rollouts),
         *_check_pairs(rollouts),
-        *_check_complete(episodes, instances),
+        *_check_complete(episodes, instances, lite),
     )
 
 
@@ -41,7 +43,9 @@ def _check_pairs(rollouts: RolloutSet) -> Iterator[SubmissionFinding]:
         yield from findings("pairs", f"no pair can be scored because of {field}", rollout_ids)
 
 
-def _check_complete(episodes: Sequence[EpisodeRecord], instances: Sequence[Instance]) -> Iterator[SubmissionFinding]:
+def _check_complete(
+    episodes: Sequence[EpisodeRecord], instances: Sequence[Instance], lite: Collection[str]
+) -> Iterator[SubmissionFinding]:
     """Every instance of a condition in use (prompt and probes), in every initial state and seed in use, once.
 
     Of a release with a lite selection that selection alone is complete in itself. Controls are a choice of their own:
@@ -57,7 +61,7 @@ def _check_complete(episodes: Sequence[EpisodeRecord], instances: Sequence[Insta
     repeats = sorted(product({e.init_state for e in episodes}, {e.seed for e in episodes}))
     missing = [
         _run_name(instance.instance_id, state, seed, visual_probe)
-        for instance in _asked_for(episodes, instances)
+        for instance in _asked_for(episodes, instances, lite)
         for state, seed in repeats
         for visual_probe in sorted(
             visual_probes.get((instance.arm is Arm.CONTROL, instance.prompt, instance.language_probe), ())
@@ -67,15 +71,16 @@ def _check_complete(episodes: Sequence[EpisodeRecord], instances: Sequence[Insta
     yield from findings("complete", "a complete evaluation also has these rollouts", missing)
 
 
-def _asked_for(episodes: Sequence[EpisodeRecord], instances: Sequence[Instance]) -> Sequence[Instance]:
+def _asked_for(
+    episodes: Sequence[EpisodeRecord], instances: Sequence[Instance], lite: Collection[str]
+) -> Sequence[Instance]:
     """The instances that a run of this kind has: all, or those of the lite selection where no other case was run."""
     arms = {Arm.REFERENCE, Arm.CONFLICT, *(episode.arm for episode in episodes)}
     of_arms = [instance for instance in instances if instance.arm in arms]
-    lite = {instance.instance_id for instance in of_arms if instance.arm is Arm.CONFLICT and is_lite(instance)}
-    run = {episode.instance_id for episode in episodes if episode.arm is Arm.CONFLICT}
-    if not run or not run <= lite:
+    run = {episode.case_id for episode in episodes if episode.arm is not Arm.REFERENCE}
+    if not run or not run <= set(lite):
         return of_arms
-    return [instance for instance in of_arms if instance.arm is not Arm.CONFLICT or instance.instance_id in lite]
+    return [instance for instance in of_arms if instance.arm is Arm.REFERENCE or instance.case_id in lite]
 
 
 def _run_name(instance_id: str, init_state: int, seed: int, visual_probe: VisualProbe) -> str:

@@ -16,11 +16,11 @@ from conflictvla.eval.analyses.tables.failure_quartiles import failure_quartiles
 from conflictvla.eval.analyses.tables.policy_means import policy_families
 from conflictvla.eval.analyses.tables.prompt_effect import ALL_PROCESS, prompt_effect, prompt_moves
 from conflictvla.eval.measures import PROCESS_NAMES
-from conflictvla.eval.policies.presets import CONTINUOUS, TOKENIZED
 from conflictvla.eval.report.figures.panels import failure_distributions, prompt_figures
 from conflictvla.eval.report.page.page import render_report
 from conflictvla.eval.scores.scores import Scores, score
 from conflictvla.eval.scores.text_tables import text_table
+from conflictvla.toolkit.records import CONTINUOUS, TOKENIZED
 
 from ..synthetic_rollouts import small_evaluation, write_dataset
 

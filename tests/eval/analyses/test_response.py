@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from conflictvla.eval.analyses.response import conflicts_among, controls_among, premise_effect, response_of
+from conflictvla.eval.analyses.response import premise_effect, response_of
 from conflictvla.eval.scores.scores import Scores, score
 from conflictvla.toolkit.records import Family, Level
 
@@ -64,8 +64,5 @@ def test_a_policy_that_answers_the_wording_has_a_response_and_no_premise_effect(
 
 def test_without_controls_of_the_same_cases_there_is_no_premise_effect(scores: Scores) -> None:
     pairs = p0(scores)
-    assert premise_effect(pairs, controls_among(pairs)) is None
-    arms = pa.array(["control" if i % 2 else "conflict" for i in range(pairs.num_rows)])
-    both = pairs.append_column("arm", arms)
-    assert (conflicts_among(both).num_rows, controls_among(both).num_rows) == (12, 12)
-    assert premise_effect(conflicts_among(both), controls_among(both)) is None
+    assert premise_effect(pairs, scores.controls) is None
+    assert premise_effect(pairs.slice(0, 12), pairs.slice(12)) is None

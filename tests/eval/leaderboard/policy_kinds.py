@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,7 @@ import pyarrow as pa
 from conflictvla.builders.rollouts.episode_record import EpisodeRecord
 from conflictvla.builders.rollouts.schema import Rollout
 from conflictvla.eval.scores.scores import Scores, score
+from conflictvla.eval.scoring.scored_pairs import ScoredPairs
 from conflictvla.eval.submissions.coverage import COMPLETE, Coverage
 from conflictvla.eval.submissions.results import POLICY, result_of
 from conflictvla.eval.submissions.results_file import result_json
@@ -109,15 +110,21 @@ def _motion(record: EpisodeRecord, reach: float, noise: np.random.Generator) -> 
     return make_rollout(record, action, moved_m, target)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ScoresWithControls(Scores):
+    """Scores with pairs of control rollouts."""
+
+    controls: pa.Table
+
+
 def _with_controls(scores: Scores, kind: Kind) -> Scores:
-    """Its pairs with those of controls: as under the conflict, or done as the reference is."""
-    conflicts = scores.pairs.append_column("arm", pa.array(["conflict"] * scores.pairs.num_rows))
+    """Its scores with pairs of controls: as under the conflict, or done as the reference is."""
     if kind.answers_controls is None:
-        return replace(scores, pairs=conflicts)
+        return scores
     controls = scores.pairs
     if not kind.answers_controls:
         for column, value in (("TAR", 1.0), ("Early20_TS", 1.0), ("conflict_success", True)):
             at = controls.column_names.index(column)
             controls = controls.set_column(at, column, pa.array([value] * controls.num_rows))
-    controls = controls.append_column("arm", pa.array(["control"] * controls.num_rows))
-    return replace(scores, pairs=pa.concat_tables([conflicts, controls]))
+    parts = {part.name: getattr(scores, part.name) for part in fields(ScoredPairs)}
+    return ScoresWithControls(**parts | {"controls": controls})

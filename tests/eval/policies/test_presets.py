@@ -10,11 +10,11 @@ import pytest
 
 from conflictvla.eval.policies.conventions import SETTINGS, read_conventions
 from conflictvla.eval.policies.lerobot.policy import CONFIG_PREFIX, OWN_SETTINGS
-from conflictvla.eval.policies.presets import POLICY_FAMILIES, PRESETS, Preset, checked_family, find_preset, with_preset
+from conflictvla.eval.policies.presets import PRESETS, Preset, checked_family, find_preset, with_preset
 from conflictvla.eval.policies.remote.clients import REMOTE_SETTINGS
 from conflictvla.eval.policies.spec import address, check_settings, read_spec
 from conflictvla.toolkit.errors import InvalidInputError, NotFoundError
-from conflictvla.toolkit.records import SUITES
+from conflictvla.toolkit.records import POLICY_FAMILIES, SUITES
 
 from ..in_process import conflictvla
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,19 +48,9 @@ def release() -> tuple[Instance, ...]:
     return reference, first, next(i for i in mine if i.arm is Arm.CONFLICT and i.family is not first.family)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MarkedInstance(Instance):
-    """An instance of a task release with a lite selection."""
-
-    lite: bool = True
-
-
-def marked() -> tuple[Instance, ...]:
-    """The same release with its second case outside the lite selection."""
-    reference, first, second = (
-        {name: getattr(one, name) for name in Instance.__dataclass_fields__ if name != "lite"} for one in release()
-    )
-    return MarkedInstance(**reference), MarkedInstance(**first), MarkedInstance(**second, lite=False)
+def lite() -> frozenset[str]:
+    """A lite selection of that release: its first case."""
+    return frozenset({str(release()[1].case_id)})
 
 
 @functools.cache

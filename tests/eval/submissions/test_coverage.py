@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from conflictvla.builders.rollouts.schema import FRAME_FEATURES, Rollout
-from conflictvla.builders.tasks_dataset.reading import load_instances
+from conflictvla.builders.tasks_dataset.reading import load_instances, packaged_tasks
 from conflictvla.eval.recordings.reading import read_rollouts
 from conflictvla.eval.submissions.checks.rollout_checks import check_rollouts
-from conflictvla.eval.submissions.coverage import COMPLETE, LITE, OFF_PROTOCOL, PARTIAL, Coverage, coverage_of
+from conflictvla.eval.submissions.coverage import (
+    COMPLETE,
+    LITE,
+    OFF_PROTOCOL,
+    PARTIAL,
+    Coverage,
+    coverage_of,
+    lite_cases,
+)
 from conflictvla.toolkit.records import Instance
 
-from .recorded import honest, marked, release, with_episode, write
+from .recorded import honest, lite, release, with_episode, write
 
 
 def runs(states: Sequence[int], seeds: Sequence[int] = (0,), which: Sequence[int] = (0, 1, 2)) -> list[Rollout]:
@@ -33,7 +43,7 @@ def runs(states: Sequence[int], seeds: Sequence[int] = (0,), which: Sequence[int
 
 
 def covered(folder: Path, rollouts: Sequence[Rollout], instances: Sequence[Instance]) -> Coverage:
-    return coverage_of(read_rollouts(write(folder, rollouts, states=False)), instances)
+    return coverage_of(read_rollouts(write(folder, rollouts, states=False)), instances, lite())
 
 
 @pytest.mark.parametrize(
@@ -62,19 +72,29 @@ def test_p0_alone_is_part_of_a_release_that_has_both_prompts(tmp_path: Path) -> 
 
 
 def test_the_lite_selection_is_called_lite_only_where_all_of_it_is_there(tmp_path: Path) -> None:
-    lite = covered(tmp_path / "lite", runs(range(5), which=(0, 1)), marked())
-    assert (lite.kind, lite.rollouts) == (LITE, 10)
-    assert covered(tmp_path / "less", runs(range(4), which=(0, 1)), marked()).kind == PARTIAL
-    assert covered(tmp_path / "other", runs(range(5), which=(0, 2)), marked()).kind == PARTIAL
-    assert covered(tmp_path / "all", runs(range(5)), marked()).kind == COMPLETE
+    whole = covered(tmp_path / "lite", runs(range(5), which=(0, 1)), release())
+    assert (whole.kind, whole.rollouts) == (LITE, 10)
+    assert covered(tmp_path / "less", runs(range(4), which=(0, 1)), release()).kind == PARTIAL
+    assert covered(tmp_path / "other", runs(range(5), which=(0, 2)), release()).kind == PARTIAL
+    assert covered(tmp_path / "all", runs(range(5)), release()).kind == COMPLETE
+
+
+def test_the_lite_selection_of_a_task_release_is_what_its_column_marks(tmp_path: Path) -> None:
+    marked = lite_cases()
+    assert len(marked) in (0, 160)
+    tasks = Path(shutil.copytree(packaged_tasks(), tmp_path / "tasks"))
+    cases = pq.read_table(tasks / "cases/test.parquet")
+    cases = cases.drop_columns([name for name in ("lite",) if name in cases.column_names])
+    pq.write_table(cases, tasks / "cases/test.parquet")
+    assert lite_cases(tasks) == frozenset()
 
 
 def test_a_lite_run_is_not_asked_for_the_other_cases_and_every_other_run_is(tmp_path: Path) -> None:
-    def asked_for(folder: Path, which: Sequence[int], instances: Sequence[Instance]) -> list[str]:
+    def asked_for(folder: Path, which: Sequence[int], selection: frozenset[str]) -> list[str]:
         chosen = [honest()[number] for number in which]
         read = read_rollouts(write(folder, chosen), tuple(FRAME_FEATURES))
-        return [found.message for found in check_rollouts(read, instances) if found.check == "complete"]
+        return [found.message for found in check_rollouts(read, release(), selection) if found.check == "complete"]
 
-    assert asked_for(tmp_path / "lite", (0, 1), marked()) == []
-    assert len(asked_for(tmp_path / "other", (0, 2), marked())) == 1
-    assert len(asked_for(tmp_path / "unmarked", (0, 1), release())) == 1
+    assert asked_for(tmp_path / "lite", (0, 1), lite()) == []
+    assert len(asked_for(tmp_path / "other", (0, 2), lite())) == 1
+    assert len(asked_for(tmp_path / "unmarked", (0, 1), frozenset())) == 1
