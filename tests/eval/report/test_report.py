@@ -354,7 +354,7 @@ def test_the_command_writes_report_picture_tables_and_figures(folder: Path, tmp_
     done = conflictvla("report", folder, *arguments)
     assert done.returncode == 0, done.stderr
     assert 'id="further"' in places["report.html"].read_text(encoding="utf-8")
-    assert "tables  68 files" in " ".join(done.stdout.split(str(tmp_path) + "/"))
+    assert "tables  88 files" in " ".join(done.stdout.split(str(tmp_path) + "/"))
     assert (places["figures"] / "level-tar.png").is_file()
 
 
