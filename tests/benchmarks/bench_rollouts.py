@@ -13,14 +13,18 @@ from conflictvla.builders.rollouts.shards import write_shard
 from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.policies.interface import Episode, Observation, PolicyInfo
 from conflictvla.eval.rollouts.jobs import Job
+from conflictvla.eval.rollouts.recorder import Recorder
 from conflictvla.eval.rollouts.rollout import run_rollout
 from conflictvla.eval.rollouts.versions import installed_versions
 from conflictvla.toolkit.arrays import FloatArray
 from conflictvla.toolkit.errors import InvalidInputError
+from conflictvla.toolkit.language.plan import Plan, Reference, Relation, Step, Verb
+from conflictvla.toolkit.language.plan_json import plan_to_json
 from conflictvla.toolkit.libero.base_tasks import base_task
 from conflictvla.toolkit.records import Instance
 from conflictvla.toolkit.simulation.pictures.rendering import CAMERAS, camera_of
 from conflictvla.toolkit.simulation.scene import Scene
+from conflictvla.toolkit.step_goals.meter import StepGoalMeter
 
 CHUNK = 10
 STEPS = 200
@@ -95,6 +99,30 @@ def test_recording(scene: Scene, tmp_path: Path, figures: dict[str, float]) -> N
     for part in ("data", "meta", "sim_states"):
         size = sum(file.stat().st_size for file in (tmp_path / "set" / part).rglob("*") if file.is_file())
         figures[f"lerobot_{part}_bytes_per_frame"] = size / (20 * STEPS)
+
+
+def test_step_goals(scene: Scene, figures: dict[str, float]) -> None:
+    """What looking for step goals adds to a rollout: by LIBERO's predicates, and by boxes in every state."""
+    bowl, stove = Reference(noun="bowl"), Reference(noun="stove")
+    beside = Step(verb=Verb.PUT, object=bowl, relation=Relation.NEXT_TO, destination=stove)
+    plans = {"": _instance(STEPS).plan, "_by_boxes": plan_to_json(Plan(steps=(beside, beside)))}
+    bare_s = min(_cpu_seconds(lambda: _bare(scene)) for _ in range(PAIRS))
+    scene.reset(0)
+    recorder = Recorder(scene, ())
+    for _ in range(STEPS):
+        recorder.append(ACTION.astype(np.float32))
+        scene.step(ACTION)
+    states = recorder.finish().sim_states
+    scene.reset(0)
+    for name, plan in plans.items():
+
+        def measured(plan: str = plan) -> None:
+            StepGoalMeter(scene, 0, plan).finish(states, recorder.contacts_and_poses())
+
+        first_s = _cpu_seconds(measured)  # looks at the scene and its initial state for the first time
+        figures[f"step_goals{name}_first_ms"] = first_s * 1e3
+        figures[f"step_goals{name}_overhead_pct"] = 100.0 * min(_cpu_seconds(measured) for _ in range(PAIRS)) / bare_s
+        assert figures[f"step_goals{name}_overhead_pct"] < 5.0
 
 
 def test_looking_only_when_asked(scene: Scene, figures: dict[str, float], best_seconds: Callable[..., float]) -> None:

@@ -67,10 +67,14 @@ class PartBox:
         """Lower and upper corner in each of T states, in m, shape (T, 2, 3)."""
         low, high = np.inf, -np.inf
         for body, local in self._points.items():
-            turned = local @ np.swapaxes(rotation_matrices(observed.body_quat_wxyz[:, body]), 1, 2)
-            points = observed.body_pos_m[:, body, None] + turned
-            low, high = np.minimum(low, points.min(axis=1)), np.maximum(high, points.max(axis=1))
-        return np.stack([low, high], axis=1)
+            position, quat = observed.body_pos_m[:, body], observed.body_quat_wxyz[:, body]
+            if np.all(position == position[0]) and np.all(quat == quat[0]):
+                position, quat = position[:1], quat[:1]  # what never moves is looked at once
+            along = rotation_matrices(quat) @ local.T  # each axis's values lie side by side, which is fast to search
+            low = np.minimum(low, position + along.min(axis=2))
+            high = np.maximum(high, position + along.max(axis=2))
+        corners = np.stack([low, high], axis=1)
+        return np.broadcast_to(corners, (len(observed.contacts), 2, 3))
 
 
 def touching(observed: ObservedStates, first: BoolArray, second: BoolArray) -> BoolArray:
