@@ -61,7 +61,8 @@ def warn_of_unfinished(source: str) -> None:
     from ..eval.recordings.sources import HUB, local_folder
 
     if not source.startswith(HUB):
-        for run in find_runs(local_folder(source)).unfinished:
+        found = find_runs(local_folder(source))
+        for run in found.unfinished if found.datasets else ():  # else there is nothing but an error
             print_warning(f"{run}; what is not in the dataset yet is left out")
 
 
