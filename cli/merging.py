@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..toolkit.errors import InvalidInputError
-from .console import FOUND_SOMETHING_WRONG, print_json, print_line, print_warning
+from .console import ERR, FOUND_SOMETHING_WRONG, print_json, print_line, print_warning
 from .options import JsonOption
 
 
@@ -37,7 +37,7 @@ def merge(
     if len(runs) != 1:
         raise InvalidInputError(f"{len(runs)} runs: give --out, the folder for the joined runs")
     failed = 0
-    for dataset, state in finish_runs(runs[0]).items():
+    for dataset, state in finish_runs(runs[0], lambda line: print_line(line, to=ERR)).items():
         _show(dataset, len(state.records), "", as_json=as_json)
         failed += len(state.failures)
     if failed:

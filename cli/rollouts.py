@@ -178,17 +178,24 @@ def run(
 
 
 def _print_run(finished: Run, out: Path, *, as_json: bool) -> None:
-    if finished.dataset is not None and not as_json:
-        print_line(f"{finished.dataset}  {finished.rollouts} rollouts")
-        print_line(f"next: conflictvla score {out} --out {out / 'scores.json'}")
-    if finished.unfinished is not None and not as_json:
-        still = finished.unfinished
-        print_line(f"{still.dataset}  unfinished: {still.done} of {still.planned} rollouts")
-        print_line("this part is done; whichever process runs the last rollout writes the dataset")
+    if not as_json:
+        _print_where(finished, out)
     if finished.clipped_warning:
         print_warning(finished.clipped_warning)
     if finished.failures:
         print_line(f"{len(finished.failures)} rollouts failed; the first: {finished.failures[0].error}", to=ERR)
+
+
+def _print_where(finished: Run, out: Path) -> None:
+    if finished.dataset is not None:
+        print_line(f"{finished.dataset}  {finished.rollouts} rollouts")
+        print_line(f"next: conflictvla score {out} --out {out / 'scores.json'}")
+    elif finished.unfinished is not None:
+        still = finished.unfinished
+        print_line(f"{still.dataset}  unfinished: {still.done} of {still.planned} rollouts")
+        print_line("this part is done; whichever process runs the last rollout writes the dataset")
+    elif not finished.failures:
+        print_line("no rollouts in this part")
 
 
 def replay(

@@ -76,7 +76,8 @@ class Claims:
         except OSError:
             return True
         # One without a token is being written, unless it stays like that.
-        return self._watch.is_abandoned(self._file_of(token) if token else claim)
+        file = self._file_of(token) if token else claim
+        return not file.exists() or self._watch.is_abandoned(file)
 
     def _file_of(self, token: str) -> Path:
         return self._processes / f"{token}.json"

@@ -118,11 +118,11 @@ class Watch:
         self._seen: dict[Path, tuple[int, float]] = {}
 
     def is_abandoned(self, file: Path) -> bool:
-        """Whether the process of a file is dead, or the file is gone."""
+        """Whether the process of a file is dead; False where there is no such file."""
         try:
             touched = file.stat().st_mtime_ns
         except OSError:
-            return True
+            return False
         worker = read_worker(file)
         if worker is not None and worker.machine == _machine():
             return not _is_running(worker.pid)
@@ -169,16 +169,16 @@ def locked(file: Path, worker: Worker, heartbeat: Heartbeat, wait: Callable[[str
     Raises:
         InvalidInputError: The folder cannot be written.
     """
-    watch, waits = Watch(), False
+    watch, looks = Watch(), 0
     while not create_alone(file, worker.text()):
         holder = read_worker(file)
         if holder == worker:  # a network file system may answer a repeated request like this
             break
         if watch.is_abandoned(file):
-            _break(file, holder)
+            _break(file, holder, watch)
             continue
-        if not waits:
-            waits = True
+        looks += 1
+        if looks == 2:  # most hold it for an instant
             wait(f"waiting for {holder or 'another process'}, which has {file} and reads or writes the dataset")
         time.sleep(POLL_S)
     try:
@@ -209,7 +209,7 @@ def create_alone(file: Path, text: str) -> bool:
     return True
 
 
-def _break(file: Path, dead: Worker | None) -> None:
+def _break(file: Path, dead: Worker | None, watch: Watch) -> None:
     """Remove the lock of a dead process; one process alone does so, and none removes a later one's."""
     guard = file.with_name(f"{file.name}.break")
     if not create_alone(guard, ""):
@@ -220,7 +220,7 @@ def _break(file: Path, dead: Worker | None) -> None:
                 guard.unlink(missing_ok=True)
         return
     try:
-        if read_worker(file) == dead:
+        if watch.is_abandoned(file) and read_worker(file) == dead:  # still, and not a new one
             file.unlink(missing_ok=True)
     finally:
         guard.unlink(missing_ok=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -74,8 +74,12 @@ def merge_runs(sources: Sequence[Path], out: Path) -> tuple[tuple[Merged, ...], 
     return merged, tuple(unfinished)
 
 
-def finish_runs(source: Path) -> dict[Path, RunState]:
+def finish_runs(source: Path, wait: Callable[[str], None] = lambda _: None) -> dict[Path, RunState]:
     """Write the datasets of the unfinished runs in a folder, where no rollout is missing, and extend finished ones.
+
+    Args:
+        source: The folder.
+        wait: Called with one line where another process is waited for.
 
     Returns:
         The state of each of them, by its dataset.
@@ -90,7 +94,7 @@ def finish_runs(source: Path) -> dict[Path, RunState]:
         raise DatasetError(f"{source}: nothing to finish; to join several runs, give them and --out")
     states: dict[Path, RunState] = {}
     for run in runs.unfinished:
-        state = RunFolder(run.dataset, lambda _: None).finish_alone()
+        state = RunFolder(run.dataset, wait).finish_alone()
         if state.unfinished is not None:
             raise InvalidInputError(f"{state.unfinished}, or join what is there into another folder with --out")
         states[run.dataset] = state
