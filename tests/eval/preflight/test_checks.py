@@ -9,6 +9,7 @@ import pytest
 
 from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.policies.interface import Policy
+from conflictvla.eval.policies.registry import load_policy
 from conflictvla.eval.preflight import action_checks
 from conflictvla.eval.preflight.checks import CHECKS, DEFAULT_TASK, check_policy
 from conflictvla.eval.rollouts.executors.in_process import InProcess
@@ -41,6 +42,25 @@ def test_a_sound_policy_passes_every_check(scene: Scene, monkeypatch: pytest.Mon
     assert list(found) == list(CHECKS)
     assert len(CHECKS) == 11
     assert {name: result.verdict for name, result in found.items()} == dict.fromkeys(CHECKS, "pass")
+
+
+@pytest.mark.parametrize(
+    ("policy", "found"),
+    [
+        ("refuse_aloud", "8 refusals to 8 impossible instructions, such as 'I cannot do that here: "),
+        ("persist", "none of 8 impossible instructions is refused in words: scored by its motion alone"),
+    ],
+)
+def test_the_refusal_check_shows_what_arrives(policy: str, found: str, scene: Scene) -> None:
+    (result,) = check_policy(load_policy(policy), scene=scene, steps=STEPS, init_state=1, checks=["refusal"])
+    assert (result.verdict, result.advice) == ("pass", "")
+    assert result.detail.startswith(found)
+
+
+def test_a_policy_that_asks_about_its_own_task_gets_that_result_alone(scene: Scene) -> None:
+    (result,) = check_policy(load_policy("ask_first"), scene=scene, steps=STEPS, init_state=0)
+    assert (result.check, result.verdict) == ("answers", "fail")
+    assert result.detail.startswith("step 0: the policy refuses the base task's own instruction (question, 'What do")
 
 
 FAULTS = [

@@ -54,6 +54,17 @@ class Model(PredictModelServer):  # type: ignore[misc]  # it has no types
         return self.wishes
 
 
+class WholeReply(Model):
+    """A model of vla-eval's whose replies are given whole."""
+
+    def __init__(self, reply: dict[str, Any]) -> None:
+        super().__init__(lambda obs: None)
+        self.reply = reply
+
+    def predict(self, obs: dict[str, Any], ctx: Any) -> dict[str, Any]:
+        return self.reply
+
+
 @contextmanager
 def vla_eval_server(model: Model, port: int = 0) -> Iterator[int]:
     """vla-eval's real server around a model; yields its port, and drops all connections at the end."""

@@ -6,7 +6,8 @@ import dataclasses
 import http.server
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from conflictvla.toolkit.libero.base_tasks import base_task
 from conflictvla.toolkit.records import Arm
 from conflictvla.toolkit.simulation.scene import Scene
 
-from .policy_servers import CHUNK, Model, answers, drops, openpi_server, raises, sleeps, vla_eval_server
+from .policy_servers import CHUNK, Model, WholeReply, answers, drops, openpi_server, raises, sleeps, vla_eval_server
 
 PROMPT = "turn on the stove"
 
@@ -349,3 +350,62 @@ def test_something_else_at_the_port_is_no_policy_server(scheme: str) -> None:
 def test_a_spec_that_makes_no_sense_is_refused(spec: str, error: type[ConflictVLAError], message: str) -> None:
     with pytest.raises(error, match=message):
         load_policy(spec)
+
+
+# refusals, over both protocols
+
+REFUSALS: list[tuple[object, str]] = [
+    ("no", """the answer's refusal is 'no', not {"kind": ..., "text": ...}"""),
+    ({"text": "no"}, """the answer's refusal is {'text': 'no'}, not"""),
+    ([], "the answer's refusal is [], not"),
+    ({"kind": "shrug", "text": "no"}, "a refusal of kind 'shrug'; the kind is refusal or question"),
+    ({"kind": 3, "text": "no"}, "a refusal of kind 3; the kind is refusal or question"),
+    ({"kind": "question", "text": " \n"}, "the question has no text"),
+    ({"kind": "refusal", "text": None}, "the text of the refusal is NoneType, not text"),
+    ({"kind": "refusal", "text": "n" * 5000}, "the refusal has 5000 characters; at most 2000 are recorded"),
+]
+
+
+@contextmanager
+def answering(protocol: str, reply: dict[str, Any]) -> Iterator[str]:
+    """A server that gives one reply to everything; yields its address."""
+    if protocol == "openpi":
+        with openpi_server(lambda connection, question: connection.send(pack_openpi(reply))) as port:
+            yield f"openpi://127.0.0.1:{port}"
+        return
+    with vla_eval_server(WholeReply(reply)) as port:
+        yield f"vla-eval://127.0.0.1:{port}"
+
+
+@pytest.mark.parametrize("protocol", ["openpi", "vla-eval"])
+@pytest.mark.parametrize("beside", [{}, {"actions": CHUNK[0]}])
+def test_a_refusal_arrives_from_a_server_with_or_without_actions(
+    protocol: str, beside: dict[str, Any], episode: Episode, seen: Observation
+) -> None:
+    with answering(protocol, {**beside, "refusal": {"kind": "question", "text": "Which\nmug? \u676f"}}) as address:
+        policy = load_policy(address)
+        policy.reset(episode)
+        assert policy.act(seen) == Refusal("Which mug? \u676f", "question")
+        policy.reset(episode)  # and the connection goes on
+        assert policy.act(seen) == Refusal("Which mug? \u676f", "question")
+
+
+@pytest.mark.parametrize("protocol", ["openpi", "vla-eval"])
+def test_a_server_that_does_not_refuse_answers_with_actions(protocol: str, episode: Episode, seen: Observation) -> None:
+    with answering(protocol, {"actions": CHUNK[0], "refusal": None}) as address:
+        assert _asked(load_policy(address), episode, seen).shape == (1, 7)
+
+
+@pytest.mark.parametrize("protocol", ["openpi", "vla-eval"])
+@pytest.mark.parametrize(("refusal", "message"), REFUSALS)
+def test_a_refusal_that_is_none_is_one_line(
+    protocol: str, refusal: object, message: str, episode: Episode, seen: Observation
+) -> None:
+    with answering(protocol, {"actions": CHUNK[0], "refusal": refusal}) as address:
+        policy = load_policy(address)
+        policy.reset(episode)
+        with pytest.raises(PolicyError) as caught:
+            policy.act(seen)
+    assert message in str(caught.value)
+    assert str(caught.value).startswith("ws://127.0.0.1:")
+    assert "\n" not in str(caught.value)

@@ -85,6 +85,38 @@ def test_a_served_agents_rollouts_are_the_bits_of_the_agents_own(
                 np.testing.assert_array_equal(through.frames[name], frames, err_msg=name)
 
 
+@pytest.mark.parametrize(("protocol", "chunk"), [("openpi", CHUNK), ("vla-eval", 1)])
+def test_a_served_agents_refusals_arrive_as_they_are(
+    protocol: ServedProtocol, chunk: int, instances: tuple[Instance, ...], scenes: ScenePool
+) -> None:
+    """Also again and again, and before and after rollouts that are not refused."""
+    conflict = next(i for i in instances if i.case_id is not None)
+    with served("refuse_aloud", protocol, chunk=chunk) as port:
+        remote = load_policy(f"{protocol}://127.0.0.1:{port}?image_size=64")
+        for instance in (conflict, conflict, instances[0], conflict):
+            through, direct = (
+                _rollout(policy, instance, scenes, init_state=2) for policy in (remote, load_policy("refuse_aloud"))
+            )
+            for name in ("end", "refusal_kind", "refusal_text", "refusal_step"):
+                assert getattr(through.episode, name) == getattr(direct.episode, name)
+            assert through.episode.end == ("refused" if instance is conflict else "horizon")
+            np.testing.assert_array_equal(through.sim_states, direct.sim_states)
+
+
+@pytest.mark.parametrize(("protocol", "chunk"), [("openpi", CHUNK), ("vla-eval", 1)])
+def test_a_client_that_knows_no_refusals_rests(
+    protocol: ServedProtocol, chunk: int, instances: tuple[Instance, ...], scenes: ScenePool
+) -> None:
+    conflict = next(i for i in instances if i.case_id is not None)
+    with served("ask_first", protocol, chunk=chunk) as port, pytest.MonkeyPatch.context() as patch:
+        for module in ("openpi", "vla_eval"):
+            patch.setattr(f"conflictvla.eval.policies.remote.{module}.read_refusal", lambda answer, url: None)
+        policy = load_policy(f"{protocol}://127.0.0.1:{port}?image_size=64&gripper=as_is")
+        rollout = _rollout(policy, conflict, scenes, init_state=0)
+    assert rollout.episode.end == "horizon"
+    np.testing.assert_array_equal(rollout.frames["action"], np.zeros((10, 7)))
+
+
 def test_a_client_out_of_step_gets_an_error(instances: tuple[Instance, ...], scenes: ScenePool) -> None:
     with served("persist", "openpi", chunk=CHUNK) as port:
         policy = load_policy(f"openpi://127.0.0.1:{port}?replan_steps=3&image_size=64")
