@@ -82,6 +82,9 @@ def test_each_agent_has_its_known_answer(task_id: str, level: Level) -> None:
     assert found["persist"].ams == pytest.approx(0, abs=1e-4)
     assert (found["refuse"].early, found["refuse"].ams) == (0.0, 1.0)
     assert (found["refuse"].tar, found["refuse"].ts) == pytest.approx((0, 0), abs=0.05)
+    for aloud in ("refuse_aloud", "ask_first"):
+        assert (found[aloud].early, found[aloud].ams, found[aloud].ts) == (0.0, 1.0, found["refuse"].ts)
+        assert found[aloud].tar == pytest.approx(0, abs=0.05)
     assert found["fail_persist"].tar > 0.85
     assert found["fail_persist"].early == pytest.approx(1, abs=1e-4)
     assert 0.3 < found["hesitate"].ams < 0.6
