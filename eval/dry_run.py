@@ -68,7 +68,7 @@ class DryRun:
         rollouts: How many rollouts.
         counts: How many by arm and prompt condition.
         hours: Most hours in one process, if no rollout reaches its goal; None where the policy could not be measured.
-        action_s: Time of an action while it was measured, mean over the measured suites, in s; None where it was not measured.
+        action_s: Time of an action, mean over the measured suites, in s; None where it was not measured.
         measured_on: Suites on which the policy was measured.
         not_measured: Why it could not be measured; None where it could.
         gigabytes: Room that the finished dataset takes if no rollout reaches its goal, in 10^9 bytes.
