@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import pyarrow as pa
 import pytest
@@ -14,7 +15,7 @@ REFERENCE = [None, None, "question", "question"]
 STEPS = [0, None, 10, None]
 
 
-def pairs(conflict: list[str | None], reference: list[str | None], steps: list[int | None]) -> pa.Table:
+def pairs(conflict: Sequence[str | None], reference: Sequence[str | None], steps: Sequence[int | None]) -> pa.Table:
     return pa.table(
         {
             "policy": ["vla"] * 4,
