@@ -154,8 +154,10 @@ class RunFolder:
         if not (self.path / SETTINGS_FILE).exists() and self._finished:
             return self._state()
         with self._locked() as lock:
+            # Since this process began, another may have extended the dataset, or been killed while it did.
+            self._recover()
+            self._read_finished()
             if not (self.path / SETTINGS_FILE).exists():
-                self._read_finished()
                 return self._state()
             unfinished = unfinished_run(self.path)
             settled = self._finished_stems | shard_stems(self.path) | self._failure_stems()
@@ -172,9 +174,6 @@ class RunFolder:
             DatasetError: A shard is damaged.
         """
         with self._heartbeat:
-            with self._locked():
-                self._recover()
-                self._read_finished()
             return self.finish()
 
     @contextlib.contextmanager

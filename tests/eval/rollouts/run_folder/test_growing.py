@@ -12,6 +12,7 @@ import pytest
 
 from conflictvla.eval.recordings.finding import find_datasets, find_runs
 from conflictvla.eval.rollouts.jobs import Job, jobs_of_shard, parse_shard
+from conflictvla.eval.rollouts.run import RunProgress
 from conflictvla.eval.rollouts.run_folder.merging import finish_runs, merge_runs
 from conflictvla.toolkit.errors import DatasetError, InvalidInputError, PolicyError
 from conflictvla.toolkit.simulation.scene_pool import ScenePool
@@ -133,6 +134,37 @@ def test_a_run_killed_while_it_exchanged_the_dataset_goes_on(
     os.rename(tmp_path / "drift", hidden / "previous")
     (hidden / ".next-killed").mkdir()
     assert find_runs(tmp_path).unfinished[0].done == 5
+    assert run(scenes, tmp_path).rollouts == ALL
+    assert content(tmp_path) == one_go
+
+
+def test_an_exchange_that_another_process_began_and_did_not_end_loses_nothing(
+    scenes: ScenePool, one_go: dict[str, bytes], tmp_path: Path
+) -> None:
+    """It was killed between its renames while this process was still at work."""
+    run(scenes, tmp_path, states=[0])
+
+    class Killed(Seen):
+        def __call__(self, state: RunProgress) -> None:
+            if state.done == state.total:
+                os.rename(tmp_path / "drift", tmp_path / ".drift" / "previous")
+
+    assert run(scenes, tmp_path, seen=Killed()).rollouts == ALL
+    assert content(tmp_path) == one_go
+
+
+def test_a_dataset_extended_by_another_process_meanwhile_is_extended_further(
+    scenes: ScenePool, one_go: dict[str, bytes], tmp_path: Path
+) -> None:
+    run(scenes, tmp_path, tasks=BASE_TASKS[1:], states=[0])
+
+    class Meanwhile(Seen):
+        def __call__(self, state: RunProgress) -> None:
+            if state.done == 2 and state.job is None:  # planned, and nothing run yet
+                elsewhere = run(scenes, tmp_path, tasks=BASE_TASKS[1:], states=[1])
+                assert elsewhere.unfinished is not None
+
+    run(scenes, tmp_path, tasks=BASE_TASKS, states=[0], seen=Meanwhile())
     assert run(scenes, tmp_path).rollouts == ALL
     assert content(tmp_path) == one_go
 
