@@ -57,6 +57,5 @@ def test_controls_refused_stand_beside_the_references() -> None:
 
 
 def test_a_policy_that_refuses_nothing_has_no_row() -> None:
-    nothing: list[None] = [None] * 4
-    assert detection_table(pairs(nothing, nothing, nothing)).num_rows == 0
+    assert detection_table(pairs([None] * 4, [None] * 4, [None] * 4)).num_rows == 0
     assert detection_table(pairs(CONFLICT, REFERENCE, STEPS).slice(0, 0)).num_rows == 0
