@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-PROTOCOL_VERSION = "1.0"
+PROTOCOL_VERSION = "2.0"
 """Version of the evaluation protocol; any change of a measure's definition raises it."""
 
 CONTROL_HZ = 20

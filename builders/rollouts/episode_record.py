@@ -152,7 +152,7 @@ VERSION_FIELDS = (
 )
 """Columns that say by which definitions and software a rollout was made."""
 
-ADDED_COLUMNS: dict[str, str | None] = {
+OPTIONAL_COLUMNS: dict[str, str | None] = {
     "prompt_version": None,
     "language_probe": LanguageProbe.W0.value,
     "visual_probe": VisualProbe.V0.value,
@@ -176,7 +176,7 @@ ADDED_COLUMNS: dict[str, str | None] = {
     "rounding_kernel": None,
     "policy_family": None,
 }
-"""Columns that a recording may lack, and as what they are then read."""
+"""Columns that recordings of other software may lack, and as what they are then read."""
 
 PROBES = {"language_probe": LanguageProbe.W0.value, "visual_probe": VisualProbe.V0.value}
 """Columns of probes, and their value where there is none."""

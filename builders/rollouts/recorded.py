@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...toolkit.errors import DatasetError, first_line
-from .episode_record import ADDED_COLUMNS, EPISODE_COLUMNS, EpisodeRecord
+from .episode_record import EPISODE_COLUMNS, OPTIONAL_COLUMNS, EpisodeRecord
 from .schema import FRAME_FEATURES, Rollout
 from .sim_states import read_sim_states
 
@@ -95,7 +95,7 @@ def _episode_rows(file: Path) -> list[dict[str, Any]]:
 
 def _record(folder: Path, row: dict[str, Any]) -> EpisodeRecord:
     try:
-        return EpisodeRecord.from_row({**ADDED_COLUMNS, **row})
+        return EpisodeRecord.from_row({**OPTIONAL_COLUMNS, **row})
     except (KeyError, ValueError, TypeError) as error:
         number = row.get("episode_index")
         raise DatasetError(f"{folder}: episode {number} is not a rollout of ours ({first_line(error)})") from error

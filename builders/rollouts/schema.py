@@ -16,9 +16,8 @@ from ...toolkit.arrays import Float32Array, FloatArray
 from ...toolkit.records import VisualProbe
 from .episode_record import EpisodeRecord
 
-ROLLOUT_SCHEMA_VERSION = "1.3"
-"""1.1 adds what stands in the scene and what is touched, 1.2 the probes and the cost, 1.3 how the process rounds.
-Earlier recordings are read without: see ``ADDED_FEATURES`` and ``ADDED_COLUMNS``."""
+ROLLOUT_SCHEMA_VERSION = "2.0"
+"""Version of the columns of episodes and the features of frames."""
 
 TARGET_SLOTS = 4
 """Most targets of a base task; unused slots are zero, and ``targets`` says how many are used."""
@@ -61,8 +60,8 @@ FRAME_FEATURES: dict[str, tuple[int, tuple[str, ...]]] = {
 ``objects`` and then its ``fixtures``, 0 where the gripper does not touch it, 1 where it does, and 2 where both fingers
 do. Unused slots are zero."""
 
-ADDED_FEATURES = ("observation.object_pos_m", "observation.object_quat_wxyz", "observation.gripper_contact")
-"""Features that recordings of schema 1.0 lack."""
+OPTIONAL_FEATURES = ("observation.object_pos_m", "observation.object_quat_wxyz", "observation.gripper_contact")
+"""Features that recordings of other software may lack; no measure of the protocol needs them."""
 
 SIM_STATES = "sim_states"
 """Folder beside ``data`` with the simulator's states, for replay and rendering: parquet with the columns

@@ -5,8 +5,8 @@ A manifest is a JSON file ``manifest.json`` in the dataset's folder:
 - ``manifest_version``: ``"1.0"``.
 - ``control_hz``: frames per second, 20.
 - ``episodes``: relative paths (``*`` and ``**`` allowed) of ``.parquet`` or ``.jsonl`` files with one row an episode:
-  the columns of ``EPISODE_COLUMNS`` (``ADDED_COLUMNS`` may be left out), ``episode_index`` (unique) and ``length`` (its
-  number of frames).
+  the columns of ``EPISODE_COLUMNS`` (``OPTIONAL_COLUMNS`` may be left out), ``episode_index`` (unique) and ``length``
+  (its number of frames).
 - ``frames``: relative paths of ``.parquet`` or ``.npz`` files with one row a frame: ``episode_index``,
   ``frame_index`` (from 0 within each episode) and the features of ``FRAME_FEATURES``, as list columns or arrays of
   shape (frames, width).

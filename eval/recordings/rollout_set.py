@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...builders.rollouts.episode_record import ADDED_COLUMNS, EpisodeRecord
+from ...builders.rollouts.episode_record import EpisodeRecord
 from ...builders.rollouts.refusals import REFUSED
 from ...toolkit.arrays import Float32Array, FloatArray, IntArray
 from ...toolkit.errors import DatasetError
@@ -102,14 +102,11 @@ class RolloutSet:
         return np.asarray(rows.to_numpy(), np.int64)
 
     def digests(self, names: Sequence[str]) -> list[bytes]:
-        """Hash of each rollout's episode row and of these frame features, whatever file they lie in; N of 32 bytes.
-
-        Without ``ADDED_COLUMNS``, so that a recording has one hash whichever version reads it.
-        """
+        """Hash of each rollout's episode row and of these frame features, whatever file they lie in; N of 32 bytes."""
         # Little-endian and contiguous, whatever the machine; hashed in place, without a copy.
         features = [np.ascontiguousarray(self.frames[name], "<f4") for name in sorted(names)]
         digests = []
-        for row, episode in enumerate(self.episodes.drop_columns(list(ADDED_COLUMNS)).to_pylist()):
+        for row, episode in enumerate(self.episodes.to_pylist()):
             digest = hashlib.sha256(json.dumps(episode, sort_keys=True).encode())
             for values in features:
                 digest.update(values[self.offsets[row] : self.offsets[row + 1]].data)

@@ -37,7 +37,7 @@ FINAL = {
     f"final_{name}": f"observation.{name}"
     for name in ("eef_pos_m", "target_pos_m", "object_pos_m", "object_quat_wxyz", "gripper_contact")
 }
-"""Columns of an episode that hold a feature as it is after the last action; schema 1.0 has only the first two."""
+"""Columns of an episode that hold a feature as it is after the last action; others may record two of them."""
 
 CONTACT = "observation.gripper_contact"
 
@@ -178,7 +178,7 @@ def _start_difference(scene: Scene, episode: EpisodeRecord, tolerance: float) ->
 
 
 def _rounding_hint(recorded: str | None) -> str:
-    """What to do where the settled states differ; recordings before schema 1.3 do not record how they were rounded."""
+    """What to do where the settled states differ; other software may not have recorded how it rounded."""
     tolerate = f"give --tolerance {OTHER_PROCESSORS_TOLERANCE}"
     if recorded is None:
         return f"; where it was recorded on another kind of processor, or under another {VARIABLE}, {tolerate}"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from ...builders.hub_release import Release, plan_release
-from ...builders.rollouts.schema import ADDED_FEATURES, FRAME_FEATURES
+from ...builders.rollouts.schema import FRAME_FEATURES, OPTIONAL_FEATURES
 from ...builders.tasks_dataset.columns import CONFIGS, CONTROLS, PROBES
 from ...builders.tasks_dataset.reading import has_controls, has_probes, load_tasks
 from ...toolkit.errors import DatasetError, InvalidInputError
@@ -87,8 +87,8 @@ def _tasks_card(folder: Path, version: str) -> str:
 
 
 def _rollouts_card(folder: Path, repo_id: str, version: str) -> str:
-    needed = [name for name in FRAME_FEATURES if name not in ADDED_FEATURES]  # of whichever schema it is
-    rollouts = read_rollouts(folder, needed, optional=list(ADDED_FEATURES))
+    needed = [name for name in FRAME_FEATURES if name not in OPTIONAL_FEATURES]
+    rollouts = read_rollouts(folder, needed, optional=list(OPTIONAL_FEATURES))
     scores = score(folder)
     same = [refusal.rollout_id for refusal in scores.refusals if refusal.field == SAME_PROMPT]
     if same:

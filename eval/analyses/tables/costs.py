@@ -41,7 +41,7 @@ def cost_table(pairs: pa.Table) -> pa.Table:
         ``among``: ``all pairs``, or a family, level or suite. ``conflict_cost`` and ``reference_cost``: mean CC of a
         rollout, from 0 without end, lower is better; ``free``: share of conflict rollouts that pay nothing; ``RGSR``
         and ``TAR``: as elsewhere; each with ``_lo`` and ``_hi``, intervals over base tasks. ``n``: pairs whose cost
-        was recorded; pairs of older recordings are left out, and a group without any other has no row.
+        was recorded; pairs without it are left out, and a group without any other has no row.
     """
     clusters = base_task_clusters(pairs)
     known = np.isfinite(pairs["conflict_cost"].to_numpy()) & np.isfinite(pairs["reference_cost"].to_numpy())

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ....builders.rollouts.episode_record import ADDED_COLUMNS
+from ....builders.rollouts.episode_record import OPTIONAL_COLUMNS
 from ....builders.rollouts.refusals import LONGEST_REFUSAL, REFUSAL_KINDS, REFUSED, REST_STEPS, is_refusal_text
 from ....builders.rollouts.schema import ENTITY_SLOTS, FIXTURE_SLOTS, OBJECT_SLOTS, ROLLOUT_SCHEMA_VERSION, TARGET_SLOTS
 from ....toolkit.arrays import BoolArray
@@ -93,7 +93,7 @@ class _Check:
 
 
 def _check_rows(check: _Check, table: pa.Table) -> pa.Table:
-    may_lack = (name for name, read_as in ADDED_COLUMNS.items() if read_as is None)
+    may_lack = (name for name, read_as in OPTIONAL_COLUMNS.items() if read_as is None)
     nullable = {*OF_CASES, *may_lack, "success_step"}
     for name in table.column_names:
         if name not in nullable:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ....builders.rollouts.episode_record import ADDED_COLUMNS, EPISODE_COLUMNS
+from ....builders.rollouts.episode_record import EPISODE_COLUMNS, OPTIONAL_COLUMNS
 from ....toolkit.errors import DatasetError, first_line
 from ..frames.files import open_parquet, read_columns
 from ..layout import Layout
@@ -29,7 +29,7 @@ def read_episode_file(file: Path, layout: Layout) -> pa.Table:
         layout: Their names for our columns, and which columns are constant.
 
     Returns:
-        A table with ``COLUMNS``; those of ``ADDED_COLUMNS`` that the file lacks are filled in.
+        A table with ``COLUMNS``; those of ``OPTIONAL_COLUMNS`` that the file lacks are filled in.
 
     Raises:
         DatasetError: The file is damaged, or a column is missing or of another type.
@@ -37,7 +37,7 @@ def read_episode_file(file: Path, layout: Layout) -> pa.Table:
     lines = _read_lines(file) if file.suffix == ".jsonl" else []
     parquet = None if file.suffix == ".jsonl" else open_parquet(file)
     present = _names_in(lines) if parquet is None else set(parquet.schema_arrow.names)
-    absent = [name for name in ADDED_COLUMNS if layout.columns.get(name, name) not in present]
+    absent = [name for name in OPTIONAL_COLUMNS if layout.columns.get(name, name) not in present]
     recorded = [name for name in COLUMNS if name not in layout.constants and name not in absent]
     theirs = [layout.columns.get(name, name) for name in recorded]
     table = _parse_lines(file, lines, theirs) if parquet is None else read_columns(file, parquet, theirs)
@@ -49,7 +49,7 @@ def read_episode_file(file: Path, layout: Layout) -> pa.Table:
 
 
 def _cast(file: Path, table: pa.Table, constants: Mapping[str, Any]) -> pa.Table:
-    """The table with all ``COLUMNS``, of their types: recorded, constant or as ``ADDED_COLUMNS`` has them."""
+    """The table with all ``COLUMNS``, of their types: recorded, constant or as ``OPTIONAL_COLUMNS`` has them."""
     columns = []
     for name, kind in COLUMNS.items():
         try:
@@ -58,7 +58,7 @@ def _cast(file: Path, table: pa.Table, constants: Mapping[str, Any]) -> pa.Table
             elif name in table.column_names:
                 columns.append(table[name].cast(kind))
             else:
-                columns.append(pa.array([ADDED_COLUMNS[name]] * table.num_rows, kind))
+                columns.append(pa.array([OPTIONAL_COLUMNS[name]] * table.num_rows, kind))
         except (pa.ArrowException, TypeError) as error:
             found = repr(constants[name]) if name in constants else table[name].type
             raise DatasetError(f"{file}: column '{name}' is {found}, not {kind}: record again") from error

@@ -10,7 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from ....builders.rollouts.episode_record import ADDED_COLUMNS, VERSION_FIELDS, EpisodeRecord
+from ....builders.rollouts.episode_record import OPTIONAL_COLUMNS, VERSION_FIELDS, EpisodeRecord
 from ....builders.rollouts.schema import rollout_name
 from ....toolkit.errors import DatasetError
 from ....toolkit.probes.visual_settings import draw_visual_settings, read_visual_settings, visual_settings_json
@@ -107,7 +107,7 @@ def _check_instances(
             continue
         for name in INSTANCE_FIELDS:
             recorded = getattr(episode, name)
-            if recorded != getattr(instance, name) and not (recorded is None and name in ADDED_COLUMNS):
+            if recorded != getattr(instance, name) and not (recorded is None and name in OPTIONAL_COLUMNS):
                 wrong[name].append(episode.rollout_id)
     for name, rollout_ids in wrong.items():
         yield from findings("tasks", f"{name} is not the task release's", rollout_ids)

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from conflictvla.builders.rollouts.episode_record import ADDED_COLUMNS, EPISODE_COLUMNS
-from conflictvla.builders.rollouts.schema import ADDED_FEATURES, FRAME_FEATURES, Rollout
+from conflictvla.builders.rollouts.episode_record import EPISODE_COLUMNS, OPTIONAL_COLUMNS
+from conflictvla.builders.rollouts.schema import FRAME_FEATURES, OPTIONAL_FEATURES, Rollout
 from conflictvla.eval.recordings.reading import SCORED_FEATURES, find_datasets, read_rollouts, read_rollouts_by_policy
 from conflictvla.toolkit.errors import DatasetError
 from conflictvla.toolkit.records import Arm
@@ -241,24 +241,20 @@ def test_a_missing_part(dataset: Path, part: str) -> None:
     assert f"{part}: holds no parquet file" in refusal(dataset)
 
 
-@pytest.mark.parametrize("name", ["length", *(name for name in EPISODE_COLUMNS if name not in ADDED_COLUMNS)])
+@pytest.mark.parametrize("name", ["length", *(name for name in EPISODE_COLUMNS if name not in OPTIONAL_COLUMNS)])
 def test_a_missing_episode_column(dataset: Path, name: str) -> None:
     write_parquet(dataset / EPISODES, pq.read_table(dataset / EPISODES).drop_columns([name]))
     assert f"{EPISODES}: column '{name}' is missing" in refusal(dataset)
 
 
-def test_a_recording_of_schema_1_0_is_read_without_what_came_later(dataset: Path) -> None:
-    before = read_rollouts(dataset)
-    write_parquet(dataset / EPISODES, pq.read_table(dataset / EPISODES).drop_columns(list(ADDED_COLUMNS)))
-    write_parquet(dataset / DATA, pq.read_table(dataset / DATA).drop_columns(list(ADDED_FEATURES)))
-    change_column(dataset / EPISODES, "schema_version", lambda versions: ["1.0" for _ in versions])
-    read = read_rollouts(dataset, optional=ADDED_FEATURES)
+def test_a_recording_of_other_software_is_read_without_what_it_may_lack(dataset: Path) -> None:
+    write_parquet(dataset / EPISODES, pq.read_table(dataset / EPISODES).drop_columns(list(OPTIONAL_COLUMNS)))
+    write_parquet(dataset / DATA, pq.read_table(dataset / DATA).drop_columns(list(OPTIONAL_FEATURES)))
+    read = read_rollouts(dataset, optional=OPTIONAL_FEATURES)
     assert list(read.frames) == list(SCORED_FEATURES)
     assert read.episodes.column_names == list(EPISODE_COLUMNS)
-    for name, read_as in ADDED_COLUMNS.items():
+    for name, read_as in OPTIONAL_COLUMNS.items():
         assert read.episodes[name].to_pylist() == [read_as, read_as]
-    change_column(dataset / EPISODES, "schema_version", lambda _: before.column("schema_version").tolist())
-    assert read_rollouts(dataset).digests(SCORED_FEATURES) == before.digests(SCORED_FEATURES)
 
 
 def test_objects_without_their_final_places(dataset: Path) -> None:
@@ -365,7 +361,7 @@ def test_an_empty_episode_field(dataset: Path, name: str) -> None:
         ("fixtures", 1, list("abcde"), "names more than 4 fixtures"),
         ("final_object_pos_m", 0, [0.0] * 29, "does not hold 30 numbers"),
         ("final_gripper_contact", 1, [float("nan")] * 14, "is not finite"),
-        ("schema_version", 0, "2.0", "is not 1.x"),
+        ("schema_version", 0, "1.3", "is not 2.x"),
         ("final_eef_pos_m", 1, [0.0, 0.0], "does not hold the positions after the last action"),
         ("final_target_pos_m", 1, [], "does not hold the positions after the last action"),
         ("final_eef_pos_m", 1, [0.0, float("nan"), 0.0], "is not finite"),

@@ -218,7 +218,7 @@ def test_conditions_that_cannot_be_used_are_one_line_and_leave_nothing_behind(ru
         assert not (tmp_path / "costs.parquet").exists()
 
 
-def test_older_recordings_have_no_cost_and_damaged_ones_are_refused(tmp_path: Path) -> None:
+def test_recordings_of_other_software_may_lack_a_cost_and_damaged_ones_are_refused(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     folder = write_dataset(tmp_path / "now", [reaching_rollout(make_record(arm=arm), rng) for arm in ARMS])
     assert read_rollouts(folder).column("cost").tolist() == [3.0, 3.0]

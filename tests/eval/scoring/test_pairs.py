@@ -35,7 +35,7 @@ OTHER_VALUES: dict[str, Any] = {
     "settled_state_sha256": sha256("another settled state"),
     "protocol_version": "1.1",
     "tasks_version": "1.0.1",
-    "schema_version": "1.0",
+    "schema_version": "2.1",
     "conflictvla_version": "0.2.0",
     "libero_distribution": "hf-libero 0.1.3",
     "mujoco_version": "3.3.0",

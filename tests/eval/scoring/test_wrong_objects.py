@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conflictvla.builders.rollouts.episode_record import ADDED_COLUMNS
-from conflictvla.builders.rollouts.schema import ADDED_FEATURES, ENTITY_SLOTS, OBJECT_SLOTS, Rollout
+from conflictvla.builders.rollouts.episode_record import OPTIONAL_COLUMNS
+from conflictvla.builders.rollouts.schema import ENTITY_SLOTS, OBJECT_SLOTS, OPTIONAL_FEATURES, Rollout
 from conflictvla.eval.measures.wrong_objects import grasp_flags, other_approach, touch_flags
 from conflictvla.eval.scores.scores import Scores, read_scores, score
 from conflictvla.eval.scoring.supplementary import NO_OBJECTS, NO_OTHER_OBJECT
@@ -186,10 +186,10 @@ def test_a_scene_without_other_objects_says_so(tmp_path: Path) -> None:
     assert [(entry["measure"], entry["n"]) for entry in row["undefined"]] == [("other_approach", 1)]
 
 
-def test_a_recording_of_schema_1_0_is_scored_and_says_what_it_lacks(tmp_path: Path) -> None:
-    folder = write_dataset(tmp_path / "persist", pair(schema_version="1.0"))
+def test_a_recording_without_objects_is_scored_and_says_what_it_lacks(tmp_path: Path) -> None:
+    folder = write_dataset(tmp_path / "persist", pair())
     before = score(folder)
-    for file, names in (("data", ADDED_FEATURES), ("meta/episodes", ADDED_COLUMNS)):
+    for file, names in (("data", OPTIONAL_FEATURES), ("meta/episodes", OPTIONAL_COLUMNS)):
         (path,) = (folder / file).rglob("*.parquet")
         write_parquet(path, pq.read_table(path).drop_columns(list(names)))
     scores = score(folder, supplementary=True)
