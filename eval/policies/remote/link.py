@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -118,7 +120,7 @@ class Link:
 @contextlib.contextmanager
 def _connect(url: str, answer_s: float) -> Iterator[Any]:
     try:
-        from websockets.exceptions import InvalidHandshake, InvalidMessage
+        from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidMessage
         from websockets.sync.client import connect
     except ImportError as error:
         raise MissingExtraError("talking to a policy server", "remote", "websockets") from error
@@ -135,6 +137,10 @@ def _connect(url: str, answer_s: float) -> Iterator[Any]:
                 proxy=None,
             )
             connection = opened.enter_context(connection)
+        except ConnectionClosed as error:  # a server that is just ending
+            raise ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET)) from error
         except (InvalidHandshake, InvalidMessage) as error:
+            if isinstance(error.__cause__, EOFError):  # the same
+                raise ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET)) from error
             raise PolicyError(f"{url}: something answers, but it is no policy server ({first_line(error)})") from error
         yield connection

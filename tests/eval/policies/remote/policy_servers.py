@@ -88,7 +88,9 @@ def vla_eval_server(model: Model, port: int = 0) -> Iterator[int]:
 
 
 @contextmanager
-def openpi_server(answer: Callable[[Any, bytes], None], *, greeting: bytes | str | None = None) -> Iterator[int]:
+def openpi_server(
+    answer: Callable[[Any, bytes], None], *, greeting: bytes | str | None = None, port: int = 0
+) -> Iterator[int]:
     """A server of openpi's protocol that answers each question by a function of connection and question."""
 
     def converse(connection: Any) -> None:
@@ -96,7 +98,7 @@ def openpi_server(answer: Callable[[Any, bytes], None], *, greeting: bytes | str
         for question in connection:
             answer(connection, question)
 
-    server = serve(converse, "127.0.0.1", 0, compression=None, max_size=None)
+    server = serve(converse, "127.0.0.1", port, compression=None, max_size=None)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield server.socket.getsockname()[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import http.server
 import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -325,6 +326,31 @@ def test_a_server_that_is_not_there_is_named_at_once(scheme: str) -> None:
         port = free.getsockname()[1]
     with pytest.raises(PolicyError, match=rf"ws://127.0.0.1:{port}: no policy server answers \(Connection refused\)"):
         load_policy(f"{scheme}://127.0.0.1:{port}?wait_s=1")
+
+
+@pytest.mark.parametrize("resets", [False, True])
+def test_a_server_that_ends_while_it_is_connected_to_is_waited_for(*, resets: bool) -> None:
+    """It has taken the connection and closes it, or resets it, before it greets; then its successor is there."""
+    ending = socket.create_server(("127.0.0.1", 0))
+    port = ending.getsockname()[1]
+
+    def end_and_come_back() -> None:
+        connection, _ = ending.accept()
+        if resets:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        ending.close()
+        connection.close()
+        with openpi_server(answers(CHUNK), port=port):
+            loaded.wait(30)
+
+    loaded = threading.Event()
+    server = threading.Thread(target=end_and_come_back)
+    server.start()
+    try:
+        assert load_policy(f"openpi://127.0.0.1:{port}?wait_s=20").info.settings["server_model"] == "tiny"
+    finally:
+        loaded.set()
+        server.join()
 
 
 @pytest.mark.parametrize("scheme", ["openpi", "vla-eval"])
