@@ -9,6 +9,7 @@ from typing import Any
 
 from ....builders.rollouts.episode_record import EpisodeRecord
 from ....builders.rollouts.schema import ROLLOUT_SCHEMA_VERSION
+from ....toolkit.errors import DatasetError
 from ....toolkit.records import PROTOCOL_VERSION, LanguageProbe, VisualProbe
 from ...policies.interface import PolicyInfo
 from ..jobs import Job
@@ -72,14 +73,25 @@ def settings_of_jobs(policy: PolicyInfo, jobs: Iterable[Job], versions: Versions
 
 
 def settings_of_record(record: EpisodeRecord) -> RunSettings:
-    """The settings of a recorded rollout."""
+    """The settings of a recorded rollout.
+
+    Raises:
+        DatasetError: A column that holds JSON holds something else.
+    """
+    try:
+        noise = dict(json.loads(record.visual_settings)).get("noise")
+        dict(json.loads(record.policy_settings))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise DatasetError(
+            f"{record.rollout_id}: visual_settings or policy_settings is not a JSON object: record it again"
+        ) from error
     return RunSettings(
         policy_revision=record.policy_revision,
         policy_settings=record.policy_settings,
         protocol_version=record.protocol_version,
         schema_version=record.schema_version,
         **_tasks_versions(record.language_probe, record.tasks_version),
-        visual_noise=json.loads(record.visual_settings).get("noise"),
+        visual_noise=noise,
         conflictvla_version=record.conflictvla_version,
         libero_distribution=record.libero_distribution,
         mujoco_version=record.mujoco_version,

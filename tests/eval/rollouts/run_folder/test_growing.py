@@ -14,9 +14,11 @@ from conflictvla.eval.recordings.finding import find_datasets, find_runs
 from conflictvla.eval.rollouts.jobs import Job, jobs_of_shard, parse_shard
 from conflictvla.eval.rollouts.run import RunProgress
 from conflictvla.eval.rollouts.run_folder.merging import finish_runs, merge_runs
+from conflictvla.eval.rollouts.run_folder.settings import settings_of_record
 from conflictvla.toolkit.errors import DatasetError, InvalidInputError, PolicyError
 from conflictvla.toolkit.simulation.scene_pool import ScenePool
 
+from ...synthetic_rollouts import make_record
 from .short_runs import ALL, BASE_TASKS, POLICIES, Seen, content, instances_of, run
 
 
@@ -218,6 +220,11 @@ def test_runs_that_do_not_fit_are_not_merged(
     with pytest.raises(InvalidInputError, match=message):
         merge_runs([tmp_path / "a", tmp_path / "b"], tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_settings_that_are_no_json_are_one_line() -> None:
+    with pytest.raises(DatasetError, match="policy_settings is not a JSON object"):
+        settings_of_record(make_record(policy_settings="[1"))
 
 
 def test_nothing_to_merge_is_one_line(tmp_path: Path) -> None:
