@@ -126,7 +126,7 @@ def a_success_called_a_refusal(r: list[Rollout]) -> list[Rollout]:
 @forgery("replay")
 def a_success_called_a_refusal_with_its_last_actions_at_rest(r: list[Rollout]) -> list[Rollout]:
     action = r[SECOND].frames["action"].copy()
-    action[-2:] = 0.0
+    action[-40:] = 0.0
     return [*r[:SECOND], as_refused(with_frames(r[SECOND], action=action))]
 
 
