@@ -19,6 +19,7 @@ CROWDED = {
     "builders": "a floor's own root",
     "eval": "a floor's own root",
     "eval/analyses/tables": "one module for each table",
+    "eval/measures": "one module for each measure or group of them",
     "tests": "one module for each concern of the whole repository",
 }
 """Folders that may hold more Python files, and why."""
