@@ -186,6 +186,18 @@ def test_clipped_actions_are_counted_and_warned_of(
     assert read_rollouts(tmp_path / "wave").column("clipped_actions").tolist() == [0, HORIZON]
 
 
+def test_the_policys_architecture_family_is_recorded(
+    scenes: ScenePool, short: tuple[Instance, ...], tmp_path: Path
+) -> None:
+    policy = Wave()
+    policy.info = dataclasses.replace(policy.info, family="Continuous-Action VLAs")
+    for given, recorded in ((None, "Continuous-Action VLAs"), ("Tokenized Autoregressive VLAs",) * 2):
+        out = tmp_path / str(given)
+        executor = InProcess(scenes)
+        run_policy(policy, _p0(short)[:1], out, init_states=[0], policy_family=given, executor=executor)
+        assert read_rollouts(out / "wave").column("policy_family").tolist() == [recorded]
+
+
 def test_an_unfinished_run_with_other_settings_is_not_continued(
     scenes: ScenePool, short: tuple[Instance, ...], tmp_path: Path
 ) -> None:
