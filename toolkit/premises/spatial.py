@@ -42,7 +42,7 @@ DIRECTIONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class ClaimTruth:
     """Whether a relation holds in each of S states.
 
     Attributes:
@@ -140,7 +140,7 @@ def _observation(relation: Relation, off_m: float) -> str:
     return f"at least {centimetres} apart from there"
 
 
-def judge(relation: Relation, subject: int, landmarks: tuple[int, ...], facts: SceneFacts) -> Judgement:
+def judge(relation: Relation, subject: int, landmarks: tuple[int, ...], facts: SceneFacts) -> ClaimTruth:
     """Whether an entity is where a relation to its landmarks places it.
 
     Args:
@@ -160,7 +160,7 @@ def judge(relation: Relation, subject: int, landmarks: tuple[int, ...], facts: S
         case Relation.NEXT_TO:
             gap = facts.horizontal_gap_m(subject, landmarks[0])
             truth = np.where(gap <= NEXT_TO_M, TRUE, np.where(gap >= FAR_APART_M, FALSE, UNCLEAR))
-            return Judgement(truth, np.maximum(0.0, gap - NEXT_TO_M))
+            return ClaimTruth(truth, np.maximum(0.0, gap - NEXT_TO_M))
         case Relation.IN_FRONT_OF | Relation.BEHIND | Relation.LEFT_OF | Relation.RIGHT_OF:
             return _towards(relation, subject, landmarks[0], facts)
         case Relation.AT_CENTER:
@@ -169,13 +169,13 @@ def judge(relation: Relation, subject: int, landmarks: tuple[int, ...], facts: S
             return _between(subject, landmarks[0], landmarks[1], facts)
 
 
-def _by_contact(holds: BoolArray, gap_m: FloatArray) -> Judgement:
+def _by_contact(holds: BoolArray, gap_m: FloatArray) -> ClaimTruth:
     """True where it holds in the simulator; false where the two are plainly apart."""
     truth = np.where(holds, TRUE, np.where(gap_m >= MARGIN_M, FALSE, UNCLEAR))
-    return Judgement(truth, gap_m)
+    return ClaimTruth(truth, gap_m)
 
 
-def _inside(subject: int, landmark: int, facts: SceneFacts) -> Judgement:
+def _inside(subject: int, landmark: int, facts: SceneFacts) -> ClaimTruth:
     """False where the subject's middle is outside a shut landmark's box, or all of it outside an open one's."""
     middle = facts.box_m[:, subject].mean(axis=1)
     low, high = facts.box_m[:, landmark, 0], facts.box_m[:, landmark, 1]
@@ -185,7 +185,7 @@ def _inside(subject: int, landmark: int, facts: SceneFacts) -> Judgement:
     return _by_contact(facts.inside[:, subject, landmark], np.where(shut, outside, facts.gap_m(subject, landmark)))
 
 
-def _towards(relation: Relation, subject: int, landmark: int, facts: SceneFacts) -> Judgement:
+def _towards(relation: Relation, subject: int, landmark: int, facts: SceneFacts) -> ClaimTruth:
     """In LIBERO's viewer frame front is +x and right is +y: true or false by the gap between the boxes on that axis.
 
     False is only what is clear of the landmark on the other side, so that "a little to the left" cannot save it.
@@ -199,19 +199,19 @@ def _towards(relation: Relation, subject: int, landmark: int, facts: SceneFacts)
     own_front = facts.entities[landmark].opens or facts.entities[landmark].switches
     never = UNCLEAR if own_front and relation in (Relation.IN_FRONT_OF, Relation.BEHIND) else FALSE
     truth = np.where((beyond >= 0.0) & (middle > 0.0), TRUE, np.where(opposite >= MARGIN_M, never, UNCLEAR))
-    return Judgement(truth, np.maximum(0.0, opposite))
+    return ClaimTruth(truth, np.maximum(0.0, opposite))
 
 
-def _at_center(subject: int, landmark: int, facts: SceneFacts) -> Judgement:
+def _at_center(subject: int, landmark: int, facts: SceneFacts) -> ClaimTruth:
     """True within a fifth of the table's shorter side from its middle, false beyond a third of it, seen from above."""
     middle = facts.box_m[:, landmark].mean(axis=1)[:, :2]
     off = np.linalg.norm(facts.box_m[:, subject].mean(axis=1)[:, :2] - middle, axis=1)
     side = np.min((facts.box_m[:, landmark, 1] - facts.box_m[:, landmark, 0])[:, :2], axis=1)
     truth = np.where(off <= 0.2 * side, TRUE, np.where(off >= 0.33 * side, FALSE, UNCLEAR))
-    return Judgement(truth, np.maximum(0.0, off - 0.2 * side))
+    return ClaimTruth(truth, np.maximum(0.0, off - 0.2 * side))
 
 
-def _between(subject: int, first: int, second: int, facts: SceneFacts) -> Judgement:
+def _between(subject: int, first: int, second: int, facts: SceneFacts) -> ClaimTruth:
     """True on the segment between the two; false outside the circle on it, by the subject's own size and the margin.
 
     Inside the circle the two appear more than a right angle apart, seen from the subject: it is off their line, and
@@ -225,4 +225,4 @@ def _between(subject: int, first: int, second: int, facts: SceneFacts) -> Judgem
     radius = 0.5 * np.max(facts.box_m[:, subject, 1, :2] - facts.box_m[:, subject, 0, :2], axis=1)
     within = (off_line <= radius) & (share > 0.0) & (share < 1.0)
     truth = np.where(within, TRUE, np.where(off_circle >= radius + 2.0 * MARGIN_M, FALSE, UNCLEAR))
-    return Judgement(truth, np.maximum(0.0, off_circle - radius))
+    return ClaimTruth(truth, np.maximum(0.0, off_circle - radius))
