@@ -13,14 +13,14 @@ NOT_COMPARED = ("seed",)
 
 
 def pair_repeats(rollouts: RolloutSet) -> Pairing:
-    """Pair reference rollouts that agree in every field on which a pair must agree, except the seed.
+    """Pair reference rollouts that agree in every field on which a pair must agree and in the horizon, except the seed.
 
     Of the rollouts of one group, ordered by seed, each is paired with the next: k repeats give k - 1 pairs, and a
     rollout is in two of them at most. The lower seed stands in the place of the reference rollout, the higher one in
     that of the conflict rollout. Rollouts that the policy broke off, or of another protocol, are left out.
     """
     episodes = rollouts.episodes
-    fields = [name for name in (*MATCHED_ON, *MUST_AGREE) if name not in NOT_COMPARED]
+    fields = [name for name in (*MATCHED_ON, *MUST_AGREE, "horizon") if name not in NOT_COMPARED]
     usable = pc.and_(
         pc.and_(pc.equal(episodes["arm"], Arm.REFERENCE.value), pc.not_equal(episodes["end"], "policy_error")),
         pc.equal(episodes["protocol_version"], PROTOCOL_VERSION),

@@ -91,6 +91,17 @@ def test_the_noise_floor_pairs_each_seed_with_the_next(tmp_path: Path) -> None:
     assert found.pairs["reference_rollout"].to_pylist() == ["seed-1"]
 
 
+def test_references_under_other_horizons_are_no_repeats(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    made = [
+        reaching_rollout(make_record(seed=seed, horizon=horizon, rollout_id=f"seed-{seed}"), rng)
+        for seed, horizon in ((1, 300), (2, 600), (3, 300))
+    ]
+    found = score(write_dataset(tmp_path / "a", made)).repeats
+    assert found["reference_rollout"].to_pylist() == ["seed-1"]
+    assert found["conflict_rollout"].to_pylist() == ["seed-3"]
+
+
 def test_without_repeats_there_is_no_noise_floor(scores: Scores) -> None:
     assert scores.table("noise_floor").num_rows == 0
 
