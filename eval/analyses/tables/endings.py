@@ -12,7 +12,7 @@ from ...statistics.intervals import cluster_intervals
 from ...statistics.ratio import mean_of_defined
 from ...statistics.resampling import generator
 from ..analysis import Analysis
-from ..columns import count_fields, interval_fields, intervals, plain, text_fields, values_of_intervals
+from ..columns import count_fields, interval_fields, percents, plain, text_fields, values_of_intervals
 from ..groups import base_task_clusters, groups_of
 
 ARMS = ("conflict", "reference")
@@ -42,9 +42,9 @@ def endings(pairs: pa.Table) -> pa.Table:
 ANALYSIS = Analysis(
     name="endings",
     title="How rollouts ended (supplementary)",
-    note="Percent of rollouts, with 95% intervals over base tasks. Moving and at rest: at the horizon, by whether the "
+    note="Percent of rollouts; intervals are in the scores file. Moving and at rest: at the horizon, by whether the "
     "arm moved in the last second.",
     compute=lambda scored: endings(scored.pairs),
     labels=(plain("policy"), plain("prompt"), plain("arm")),
-    numbers=(*(intervals(name, name.replace("_", " ")) for name in ENDINGS), plain("n")),
+    numbers=(*(percents(name) for name in ENDINGS), plain("n")),
 )
