@@ -1,7 +1,7 @@
 """Locks that also hold on shared file systems: files created by one process alone, with a sign of life while it lives.
 
 Neither clocks of other machines nor file locks of the operating system are relied upon. A process is dead when this
-machine has no such process, or, elsewhere, when its file has not been touched for ``EXPIRY_S`` while it was watched.
+machine has no such process, or, wherever it is, when its file was not touched for ``EXPIRY_S`` while it was watched.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HEARTBEAT_S = 15.0
 """How often a process touches its files."""
 
 EXPIRY_S = 120.0
-"""How long a file on another machine may stay untouched before its process counts as dead. Network file systems may
+"""How long a file may stay untouched before its process counts as dead. Network file systems may
 show an old time for up to a minute."""
 
 POLL_S = 1.0
@@ -110,7 +110,7 @@ class Watch:
     """Watches files of other processes.
 
     Args:
-        expiry_s: How long one on another machine may stay untouched, in s.
+        expiry_s: How long one may stay untouched, in s.
     """
 
     def __init__(self, expiry_s: float = EXPIRY_S) -> None:
@@ -124,8 +124,8 @@ class Watch:
         except OSError:
             return False
         worker = read_worker(file)
-        if worker is not None and worker.machine == _machine():
-            return not _is_running(worker.pid)
+        if worker is not None and worker.machine == _machine() and not _is_running(worker.pid):
+            return True
         last, since = self._seen.get(file, (None, 0.0))
         if touched != last:
             self._seen[file] = touched, time.monotonic()
@@ -227,6 +227,9 @@ def _break(file: Path, dead: Worker | None, watch: Watch) -> None:
 
 
 def _is_running(pid: int) -> bool:
+    """Whether there is such a process, other than one that has ended and whose parent takes no note of it."""
+    with contextlib.suppress(OSError, IndexError):
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] not in "ZX"
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
