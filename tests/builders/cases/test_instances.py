@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -69,5 +70,5 @@ def test_without_p0_nothing_can_be_put_under_another_condition() -> None:
         ({"prompt": "polite"}, "no release has instances under the prompt condition 'polite'"),
     ],
 )
-def test_a_release_is_checked_for_its_prompts(changes: dict[str, str], reason: str | None) -> None:
-    assert judge_prompt(replace(INSTANCES[0], **changes)) == reason  # type: ignore[arg-type]
+def test_a_release_is_checked_for_its_prompts(changes: dict[str, Any], reason: str | None) -> None:
+    assert judge_prompt(replace(INSTANCES[0], **changes)) == reason
