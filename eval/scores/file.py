@@ -27,7 +27,7 @@ from ..scoring.supplementary import SUPPLEMENTARY_COLUMNS
 from ..statistics.intervals import CONFIDENCE, INTERVAL_METHOD, Interval
 from ..statistics.resampling import RESAMPLES, SEED
 
-SCORES_VERSION = "1.4"
+SCORES_VERSION = "2.0"
 """Layout of the scores file."""
 
 

@@ -110,7 +110,7 @@ ANALYSIS = Analysis(
     note="Percent of rollouts that the policy refused, with 95% intervals over base tasks: conflicts detected, false "
     "alarms on references, balanced accuracy, false alarms on controls. Steps: executed actions before a refusal under "
     "conflict. A policy that refused nothing has no row.",
-    compute=lambda scored: detection_table(scored.pairs),
+    compute=lambda scored: detection_table(scored.pairs, scored.controls),
     labels=(plain("policy"), plain("prompt"), plain("kind")),
     numbers=(
         intervals("conflict"),
