@@ -23,6 +23,7 @@ class RunSettings:
     Attributes:
         policy_revision: The policy's revision.
         policy_settings: Its settings, as JSON.
+        policy_family: Its architecture family.
         protocol_version: Version of the protocol.
         schema_version: Version of the recording.
         tasks_version: Version of the tasks.
@@ -38,6 +39,7 @@ class RunSettings:
 
     policy_revision: str | None
     policy_settings: str | None
+    policy_family: str | None
     protocol_version: str | None
     schema_version: str | None
     tasks_version: str | None
@@ -57,6 +59,7 @@ def settings_of_jobs(policy: PolicyInfo, jobs: Iterable[Job], versions: Versions
         RunSettings(
             policy_revision=policy.revision,
             policy_settings=json.dumps(policy.settings, sort_keys=True),
+            policy_family=job.policy_family or policy.family,
             protocol_version=PROTOCOL_VERSION,
             schema_version=ROLLOUT_SCHEMA_VERSION,
             **_tasks_versions(job.instance.language_probe, job.instance.tasks_version),
@@ -88,6 +91,7 @@ def settings_of_record(record: EpisodeRecord) -> RunSettings:
     return RunSettings(
         policy_revision=record.policy_revision,
         policy_settings=record.policy_settings,
+        policy_family=record.policy_family,
         protocol_version=record.protocol_version,
         schema_version=record.schema_version,
         **_tasks_versions(record.language_probe, record.tasks_version),
