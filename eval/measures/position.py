@@ -1,7 +1,7 @@
 """Position-space similarity: do the two grippers go the same way, equally far, at equal steps? Supplementary.
 
 TS compares what the policy commands; this compares where the arm ends up, so a small difference of actions that adds
-up shows here and one that cancels out does not. The definition is this project's own (protocol 1.0 names the measure
+up shows here and one that cancels out does not. The definition is this project's own (protocol 2.0 names the measure
 and leaves it open).
 """
 

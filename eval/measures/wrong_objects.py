@@ -2,7 +2,7 @@
 
 *Wrong objects* are a scene's movable objects and fixtures that no predicate of the reference goal names; the table is
 none of them. They follow from the reference goal, which both rollouts of a pair share, so what the conflicting
-instruction names may be among them. Definitions are this project's own: protocol 1.0 names wrong-object contact and
+instruction names may be among them. Definitions are this project's own: protocol 2.0 names wrong-object contact and
 grasp, and leaves them open.
 """
 

@@ -25,13 +25,13 @@ def endings(pairs: pa.Table, controls: pa.Table) -> pa.Table:
 
     Args:
         pairs: The pairs of conflict rollouts.
-        controls: The pairs of control rollouts, with the same columns.
+        controls: The pairs of control rollouts; they may lack the supplementary columns.
 
     Returns:
         A row for each policy, prompt condition and arm; a reference rollout counts once, in however many pairs it is.
     """
     rows = [*_rows(pairs, "conflict", Arm.CONFLICT), *_rows(controls, "conflict", Arm.CONTROL)]
-    rows += _rows(pa.concat_tables([pairs, controls]), "reference", Arm.REFERENCE)
+    rows += _rows(pa.concat_tables([pairs, controls], promote_options="default"), "reference", Arm.REFERENCE)
     return pa.Table.from_pylist(sorted(rows, key=_who), schema=SCHEMA)
 
 

@@ -342,7 +342,7 @@ def test_an_empty_episode_field(dataset: Path, name: str) -> None:
     ("name", "row", "value", "rule"),
     [
         ("arm", 0, "base", "is none of reference, conflict, control"),
-        ("prompt", 1, "P2", "is none of P0, P1"),
+        ("prompt", 1, "my prompt", "is no name of a prompt condition"),
         ("family", 1, "lexical", "is none of instruction, grounding, spatial, physical"),
         ("level", 1, "L5", "is none of L1, L2, L3, L4"),
         ("end", 1, "crash", "is none of success, refused, horizon, policy_error"),

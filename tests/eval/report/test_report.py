@@ -27,7 +27,7 @@ from conflictvla.eval.report.page.page import render_report
 from conflictvla.eval.report.page.pairs import script_json
 from conflictvla.eval.scores.scores import Scores, score
 from conflictvla.toolkit.errors import DatasetError, NotFoundError
-from conflictvla.toolkit.records import Arm, Prompt
+from conflictvla.toolkit.records import PROTOCOL_VERSION, Arm, Prompt
 
 from ..in_process import conflictvla
 from ..synthetic_rollouts import (
@@ -143,7 +143,7 @@ def test_the_page_has_its_parts(page: str) -> None:
     for words in (
         "With invalid premises all 2 policies still reach the reference goal in 12.5% of rollouts",
         "96 pairs from 120 rollouts (24 with valid premises, 96 with a conflict)",
-        "protocol 1.0",
+        f"protocol {PROTOCOL_VERSION}",
         "Every conflict rollout has its reference rollout; none was refused.",
         "83.3",
         RULE,

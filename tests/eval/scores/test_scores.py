@@ -22,7 +22,7 @@ from conflictvla.eval.scores.terminal import print_table
 from conflictvla.eval.scores.text_tables import text_table
 from conflictvla.eval.scoring.pair_table import ENDINGS
 from conflictvla.toolkit.errors import DatasetError, NotFoundError
-from conflictvla.toolkit.records import Arm, Family, Prompt
+from conflictvla.toolkit.records import PROTOCOL_VERSION, Arm, Family, Prompt
 
 from ..synthetic_rollouts import make_record, reaching_rollout, small_evaluation, write_dataset, write_two_policies
 
@@ -267,7 +267,7 @@ def test_printed_tables_fit_a_terminal_of_80_columns(scores: Scores, by: str) ->
     print_table(scores, by, Console(file=out, width=80))
     text = out.getvalue()
     assert "…" not in text
-    assert "protocol 1.0" in text
+    assert f"protocol {PROTOCOL_VERSION}" in text
     assert "persist" in text
 
 

@@ -16,7 +16,7 @@ from conflictvla.eval.recordings.reading import read_rollouts
 from conflictvla.eval.recordings.rollout_set import RolloutSet
 from conflictvla.eval.scoring.pair_table import score_pairs
 from conflictvla.eval.scoring.pairs import MUST_AGREE, Pairing, pair_rollouts
-from conflictvla.toolkit.records import Arm, LanguageProbe, Prompt, VisualProbe
+from conflictvla.toolkit.records import PROTOCOL_VERSION, Arm, LanguageProbe, Prompt, VisualProbe
 
 from ..synthetic_rollouts import make_record, make_rollout, reaching_rollout, sha256, small_evaluation, write_dataset
 
@@ -261,4 +261,4 @@ def test_rollouts_of_another_protocol_are_refused(tmp_path: Path) -> None:
     records = [make_record(arm=arm, protocol_version="0.9") for arm in (Arm.REFERENCE, Arm.CONFLICT)]
     (refusal,) = pairing(tmp_path, *records).refusals
     assert refusal.field == "protocol_version"
-    assert "measures are of protocol 1.0" in str(refusal)
+    assert f"measures are of protocol {PROTOCOL_VERSION}" in str(refusal)
