@@ -70,7 +70,7 @@ def score(
         print_table(scores, shown, OUT)
     if not scores.provenance.conflicts:
         print_line(
-            "no pairs: these are reference rollouts only, which show plain success",
+            "no conflict rollouts: what is there shows plain success",
             to=ERR,
         )
     _print_what_is_missing(scores)

@@ -105,7 +105,8 @@ def test_a_finished_run_is_not_run_again(conflictvla: Command, run_folder: Path)
 def test_shards_fill_one_folder_which_score_takes_when_all_is_there(conflictvla: Command, tmp_path: Path) -> None:
     """Of the one base task each shard has a stretch; what is there already is not part of the second's progress."""
     out = tmp_path / "out"
-    arguments = ["run", "--policy", "refuse", "--cases", CASE, "--init-states", "0", "--out", str(out), "--shard"]
+    cases = ["--cases", CASE, "--prompts", "P0", "--init-states", "0"]
+    arguments = ["run", "--policy", "refuse", *cases, "--out", str(out), "--shard"]
     first = conflictvla(*arguments, "1/2")
     assert first.returncode == 0, first.stderr
     assert f"{out / 'rollouts' / 'refuse'}  unfinished: " in first.stdout

@@ -137,12 +137,15 @@ def run_policy(
         progress: Called after each rollout.
 
     Raises:
-        InvalidInputError: The folder holds rollouts under other settings, or cannot be written.
+        InvalidInputError: There are no instances, or the folder holds rollouts under other settings, or cannot be
+            written.
         DatasetError: What the folder holds is damaged.
         PolicyError: The policy failed and ``keep_going`` is off; what was finished stays, and the run can be
             continued.
     """
     check_lerobot()
+    if not instances:
+        raise InvalidInputError("no instances to run: choose some, such as those of RunSelection(lite=True)")
     for suite, name in {(instance.suite, instance.base_task) for instance in instances}:
         check_init_states(base_task(suite, name), init_states)
     policy, info = policy_for_run(policy, {instance.suite for instance in instances})

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...builders.rollouts.episode_record import EPISODE_COLUMNS
-from ...toolkit.arrays import FloatArray, IntArray, ObjectArray
+from ...toolkit.arrays import BoolArray, FloatArray, IntArray, ObjectArray
 from ..measures import process
 from ..recordings.rollout_set import RolloutSet
 from .pairs import Pairing
@@ -83,8 +83,7 @@ def score_pairs(rollouts: RolloutSet, pairing: Pairing) -> pa.Table:
     )
     success = rollouts.column("success").astype(np.bool_)
     stops = process.stops_for_good(norm, rollouts.offsets, steps) & ~success
-    refused = np.asarray(rollouts.column("end") == "refused", np.bool_)
-    ending = np.select([success, refused, ~stops], [*ENDINGS[:3]], ENDINGS[3]).astype(object)
+    ending = endings_of(rollouts, stops)
     text = {name: rollouts.column(name)[conflict] for name in PAIR_COLUMNS if EPISODE_COLUMNS.get(name) == pa.string()}
     refusal = rollouts.column("refusal_kind")
     refusal_step = rollouts.episodes["refusal_step"].combine_chunks()
@@ -119,6 +118,13 @@ def score_pairs(rollouts: RolloutSet, pairing: Pairing) -> pa.Table:
     }
     arrays = [pa.array(columns[name], kind) for name, kind in PAIR_COLUMNS.items()]
     return pa.table(arrays, schema=pa.schema(list(PAIR_COLUMNS.items())))
+
+
+def endings_of(rollouts: RolloutSet, stops: BoolArray) -> ObjectArray:
+    """Which of ``ENDINGS`` each rollout has, shape (N,), of whether it is at rest until the end, shape (N,)."""
+    success = rollouts.column("success").astype(np.bool_)
+    refused = np.asarray(rollouts.column("end") == "refused", np.bool_)
+    return np.select([success, refused, ~stops], [*ENDINGS[:3]], ENDINGS[3]).astype(object)
 
 
 def no_pairs() -> pa.Table:

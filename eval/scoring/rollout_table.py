@@ -9,9 +9,10 @@ import pyarrow.compute as pc
 from ...builders.rollouts.episode_record import PROBES
 from ...toolkit.arrays import FloatArray
 from ...toolkit.records import Arm
+from ..measures import process
 from ..measures.behaviour import BEHAVIOUR_METRICS, Jerk, duration_s, gripper_movement_m, jerk, path_length
 from ..recordings.rollout_set import RolloutSet
-from .pair_table import policy_labels
+from .pair_table import endings_of, policy_labels
 
 JOINTS, FINGERS = "observation.joint_pos_rad", "observation.gripper_pos_m"
 
@@ -32,18 +33,28 @@ REFERENCE_COLUMNS: dict[str, pa.DataType] = {
     "init_state": pa.int64(),
     "seed": pa.int64(),
     "success": pa.bool_(),
+    "refusal": pa.string(),
+    "ending": pa.string(),
     "cost": pa.float64(),
 }
 
 
 def reference_table(rollouts: RolloutSet) -> pa.Table:
-    """Success and cost of every reference rollout that the policy did not break off; ``cost`` is NaN where unrecorded.
+    """How every reference rollout ended that the policy did not break off, and what it cost.
 
     Returns:
-        Rows with ``REFERENCE_COLUMNS``.
+        Rows with ``REFERENCE_COLUMNS``: ``refusal`` is its kind, null where none was given; ``ending`` one of
+        ``ENDINGS``; ``cost`` is NaN where unrecorded.
     """
     episodes = rollouts.episodes
-    columns = {"policy": pa.array(policy_labels(episodes), pa.string()), "cost": pc.fill_null(episodes["cost"], np.nan)}
+    norm = process.arm_action_norm(rollouts.feature("action"))
+    stops = process.stops_for_good(norm, rollouts.offsets, rollouts.steps_to_end)
+    columns = {
+        "policy": pa.array(policy_labels(episodes), pa.string()),
+        "refusal": episodes["refusal_kind"],
+        "ending": pa.array(endings_of(rollouts, stops), pa.string()),
+        "cost": pc.fill_null(episodes["cost"], np.nan),
+    }
     arrays = [
         (columns[name] if name in columns else episodes[name]).cast(kind) for name, kind in REFERENCE_COLUMNS.items()
     ]

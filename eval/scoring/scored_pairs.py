@@ -33,8 +33,8 @@ class ScoredPairs:
         probed: The pairs under a language or visual probe, with the same columns; no table mixes them with the others.
         refusals: Conflict rollouts that could not be scored, and why.
         provenance: Where the scores come from.
-        controls: One row a pair of a control rollout, which stands in the place of the conflict rollout, with
-            ``pair_table.PAIR_COLUMNS``; no table of conflicts counts them. Without controls no row.
+        controls: One row a pair of a control rollout without a probe, which stands in the place of the conflict
+            rollout, with ``pair_table.PAIR_COLUMNS``; no table of conflicts counts them. Without controls no row.
         refused_controls: Control rollouts that could not be scored, and why.
         repeats: One row a pair of repeated reference rollouts, with the same columns; without repeats no row.
         references: One row a reference rollout, with ``rollout_table.REFERENCE_COLUMNS``, in a pair or not.
@@ -92,12 +92,12 @@ def combine(parts: Iterable[PartScores]) -> ScoredPairs:
     check_unique(episodes["rollout_id"], "these datasets")
     pairs = _sorted([part.pairs for part in parts])
     plain = _without_probe(pairs)
-    repeats = _sorted([part.repeats for part in parts])
+    repeats, controls = _sorted([part.repeats for part in parts]), _sorted([part.controls for part in parts])
     trajectories = [part.trajectories for part in parts if part.trajectories is not None]
     return ScoredPairs(
         pairs=pairs.filter(plain),
         probed=pairs.filter(pc.invert(plain)),
-        controls=_sorted([part.controls for part in parts]),
+        controls=controls.filter(_without_probe(controls)),
         refusals=_by_rollout(refusal for part in parts for refusal in part.refusals),
         refused_controls=_by_rollout(refusal for part in parts for refusal in part.refused_controls),
         provenance=provenance_of(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ....builders.rollouts.episode_record import PROBES
 from ....toolkit.records import Arm
 from ...scoring.pair_table import ENDINGS
 from ...statistics.intervals import cluster_intervals
@@ -15,23 +16,24 @@ from ...statistics.ratio import mean_of_defined
 from ...statistics.resampling import generator
 from ..analysis import Analysis
 from ..columns import count_fields, interval_fields, percents, plain, text_fields, values_of_intervals
-from ..groups import base_task_clusters, groups_of, place_in_order
+from ..groups import base_task_clusters, groups_of, place_in_order, rows_where
 
 SCHEMA = pa.schema([*text_fields("policy", "prompt", "arm"), *interval_fields(*ENDINGS), *count_fields("n")])
 
 
-def endings(pairs: pa.Table, controls: pa.Table) -> pa.Table:
-    """Share of rollouts that ended in each way (supplementary).
+def endings(pairs: pa.Table, controls: pa.Table, references: pa.Table) -> pa.Table:
+    """Share of rollouts without a probe that ended in each way (supplementary).
 
     Args:
         pairs: The pairs of conflict rollouts.
-        controls: The pairs of control rollouts; they may lack the supplementary columns.
+        controls: The pairs of control rollouts.
+        references: From ``rollout_table.reference_table``, in a pair or not.
 
     Returns:
-        A row for each policy, prompt condition and arm; a reference rollout counts once, in however many pairs it is.
+        A row for each policy, prompt condition and arm.
     """
-    rows = [*_rows(pairs, "conflict", Arm.CONFLICT), *_rows(controls, "conflict", Arm.CONTROL)]
-    rows += _rows(pa.concat_tables([pairs, controls], promote_options="default"), "reference", Arm.REFERENCE)
+    rows = [*_rows(pairs, "conflict_ending", Arm.CONFLICT), *_rows(controls, "conflict_ending", Arm.CONTROL)]
+    rows += _rows(rows_where(references, PROBES), "ending", Arm.REFERENCE)
     return pa.Table.from_pylist(sorted(rows, key=_who), schema=SCHEMA)
 
 
@@ -39,16 +41,14 @@ def _who(row: dict[str, Any]) -> tuple[str, tuple[int, str]]:
     return row["policy"], place_in_order(row["prompt"], "prompt")
 
 
-def _rows(pairs: pa.Table, side: str, arm: Arm) -> Iterator[dict[str, Any]]:
-    """How the rollouts ended that are on one side of the pairs."""
-    clusters = base_task_clusters(pairs)
-    for group in groups_of(pairs, None, primary_only=False):
-        names = pairs[f"{side}_rollout"].to_numpy()[group.rows].astype(str)
-        chosen = group.rows[np.unique(names, return_index=True)[1]]
-        ending = pairs[f"{side}_ending"].to_numpy()[chosen]
+def _rows(rollouts: pa.Table, column: str, arm: Arm) -> Iterator[dict[str, Any]]:
+    """How the rollouts of one arm ended, which a column says."""
+    clusters = base_task_clusters(rollouts)
+    for group in groups_of(rollouts, None, primary_only=False):
+        ending = rollouts[column].to_numpy()[group.rows]
         ratios = [mean_of_defined((ending == name).astype(np.float64)) for name in ENDINGS]
-        row = {"policy": group.policy, "prompt": group.prompt, "arm": arm.value, "n": len(chosen)}
-        yield row | values_of_intervals(ENDINGS, cluster_intervals(ratios, clusters[chosen], generator()))
+        row = {"policy": group.policy, "prompt": group.prompt, "arm": arm.value, "n": len(ending)}
+        yield row | values_of_intervals(ENDINGS, cluster_intervals(ratios, clusters[group.rows], generator()))
 
 
 ANALYSIS = Analysis(
@@ -56,7 +56,7 @@ ANALYSIS = Analysis(
     title="How rollouts ended (supplementary)",
     note="Percent of rollouts; intervals are in the scores file. Moving and at rest: at the horizon, by whether the "
     "arm moved in the last second.",
-    compute=lambda scored: endings(scored.pairs, scored.controls),
+    compute=lambda scored: endings(scored.pairs, scored.controls, scored.references),
     labels=(plain("policy"), plain("prompt"), plain("arm")),
     numbers=(*(percents(name) for name in ENDINGS), plain("n")),
 )

@@ -11,6 +11,7 @@ import pytest
 from conflictvla.builders.cases.case import content_hash
 from conflictvla.builders.cases.check import check_release, judge
 from conflictvla.builders.tasks_dataset.reading import load_instances
+from conflictvla.toolkit.prompts import RELEASED
 from conflictvla.toolkit.records import Arm, Family, Instance, Level, Prompt
 
 from ...toolkit.goal_scene import measured_facts
@@ -47,9 +48,9 @@ def test_whole_shipped_release_holds_in_every_initial_state() -> None:
     assert check_release(INSTANCES, 50) == ()
 
 
-@pytest.mark.parametrize("prompt", list(Prompt))
+@pytest.mark.parametrize("prompt", RELEASED)
 def test_tampered_instance_is_named_and_no_other(prompt: Prompt) -> None:
-    index = next(n for n, i in enumerate(OF_SAMPLE) if i.arm is Arm.CONFLICT and i.prompt is prompt)
+    index = next(n for n, i in enumerate(OF_SAMPLE) if i.arm is Arm.CONFLICT and i.prompt == prompt)
     tampered = [*OF_SAMPLE]
     tampered[index] = replace(OF_SAMPLE[index], instruction="put the bowl on the plate")
 

@@ -8,7 +8,7 @@ from conflictvla.builders.cases.lite import lite_cases
 from conflictvla.builders.tasks_dataset.reading import load_instances, load_lite_cases, load_tasks
 from conflictvla.toolkit.records import SUITES, Arm, Family, Instance, Level, Prompt
 
-CASES = tuple(i for i in load_instances() if i.arm is Arm.CONFLICT and i.prompt is Prompt.P0)
+CASES = tuple(i for i in load_instances() if i.arm is Arm.CONFLICT and i.prompt == Prompt.P0)
 BASE_TASKS, PER_CELL = 40, 10
 
 

@@ -103,7 +103,7 @@ def test_plan_that_does_not_give_the_instruction_is_refused() -> None:
 
 def test_both_prompts_have_the_same_words_at_every_level() -> None:
     words = {
-        prompt: {(i.case_id, i.language_probe): i.instruction for i in PROBES if i.prompt is prompt}
+        prompt: {(i.case_id, i.language_probe): i.instruction for i in PROBES if i.prompt == prompt}
         for prompt in Prompt
     }
 

@@ -28,6 +28,7 @@ from conflictvla.eval.submissions.publish import plan_publication
 from conflictvla.toolkit.errors import DatasetError, NotFoundError
 from conflictvla.toolkit.language.plan_json import plan_from_json
 from conflictvla.toolkit.premises import check
+from conflictvla.toolkit.prompts import RELEASED
 from conflictvla.toolkit.records import Arm, Instance, Prompt
 
 from ...toolkit.goal_scene import measured_facts
@@ -53,7 +54,7 @@ def of_arm(release: Path, arm: Arm) -> list[Instance]:
 def test_a_control_is_its_case_with_other_words_and_no_violated_premise(release: Path) -> None:
     controls, conflicts = of_arm(release, Arm.CONTROL), of_arm(release, Arm.CONFLICT)
 
-    assert len(controls) == len(conflicts) == len(Prompt) * len(TWINS)
+    assert len(controls) == len(conflicts) == len(RELEASED) * len(TWINS)
     for control, conflict in zip(controls, conflicts, strict=True):
         assert control.instance_id == f"{conflict.case_id}/control/{conflict.prompt}"
         assert control.factors == ()

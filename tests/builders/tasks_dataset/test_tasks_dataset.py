@@ -182,9 +182,9 @@ def test_a_plan_horizon_is_rounded_up(steps: int, base_steps: int, horizon: int)
 
 def test_both_prompts_of_a_case_differ_in_nothing_but_the_prompt() -> None:
     def content(i):
-        return replace(i, instance_id="", pair_id="", prompt=Prompt.P0)
+        return replace(i, instance_id="", pair_id="", prompt="", prompt_text="", prompt_version="")
 
-    by_case = {prompt: {i.case_id: content(i) for i in CONFLICTS if i.prompt is prompt} for prompt in RELEASED}
+    by_case = {prompt: {i.case_id: content(i) for i in CONFLICTS if i.prompt == prompt} for prompt in RELEASED}
 
     assert by_case[Prompt.P0] == by_case[Prompt.P1]
 

@@ -8,11 +8,20 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pytest
 
+from conflictvla.builders.rollouts.episode_record import PROBES
 from conflictvla.eval.analyses.tables.detection import detection_table
 
 CONFLICT = ["refusal", None, "question", None]
 REFERENCE = [None, None, "question", "question"]
 STEPS = [0, None, 10, None]
+NOBODY = [None] * 4
+
+
+def references(*refusals: str | None) -> pa.Table:
+    tasks = ["stove", "rack"][: len(refusals)]
+    fixed = {"policy": "vla", "prompt": "P0", "suite": "libero_goal", **PROBES}
+    columns = {name: pa.array([value] * len(tasks), pa.string()) for name, value in fixed.items()}
+    return pa.table({**columns, "base_task": pa.array(tasks), "refusal": pa.array(list(refusals), pa.string())})
 
 
 def pairs(conflict: Sequence[str | None], reference: Sequence[str | None], steps: Sequence[int | None]) -> pa.Table:
@@ -30,6 +39,13 @@ def pairs(conflict: Sequence[str | None], reference: Sequence[str | None], steps
     )
 
 
+NONE = pairs(NOBODY, NOBODY, NOBODY).slice(0, 0)
+
+
+def found(pairs: pa.Table, controls: pa.Table = NONE, of_references: pa.Table | None = None) -> pa.Table:
+    return detection_table(pairs, controls, references() if of_references is None else of_references)
+
+
 @pytest.mark.parametrize(
     ("kind", "conflict", "reference", "accuracy", "steps", "refused"),
     [
@@ -41,7 +57,7 @@ def pairs(conflict: Sequence[str | None], reference: Sequence[str | None], steps
 def test_each_kind_is_counted_apart_and_both_together(
     kind: str, conflict: float, reference: float, accuracy: float, steps: float, refused: int
 ) -> None:
-    (row,) = (r for r in detection_table(pairs(CONFLICT, REFERENCE, STEPS)).to_pylist() if r["kind"] == kind)
+    (row,) = (r for r in found(pairs(CONFLICT, REFERENCE, STEPS)).to_pylist() if r["kind"] == kind)
     assert (row["conflict"], row["reference"], row["balanced_accuracy"]) == (conflict, reference, accuracy)
     assert (row["mean_step"], row["median_step"], row["refused"]) == (steps, steps, refused)
     assert (row["n"], row["references"], row["controls"]) == (4, 2, 0)
@@ -51,11 +67,23 @@ def test_each_kind_is_counted_apart_and_both_together(
 
 def test_controls_refused_stand_beside_the_references() -> None:
     controls = pairs(["question", "question", "question", None], REFERENCE, [0, 0, 0, None])
-    table = detection_table(pairs(CONFLICT, REFERENCE, STEPS), controls)
-    found = {row["kind"]: (row["control"], row["controls"]) for row in table.to_pylist()}
-    assert found == {"either": (0.75, 4), "refusal": (0.0, 4), "question": (0.75, 4)}
+    table = found(pairs(CONFLICT, REFERENCE, STEPS), controls)
+    counted = {row["kind"]: (row["control"], row["controls"]) for row in table.to_pylist()}
+    assert counted == {"either": (0.75, 4), "refusal": (0.0, 4), "question": (0.75, 4)}
 
 
 def test_a_policy_that_refuses_nothing_has_no_row() -> None:
-    assert detection_table(pairs([None] * 4, [None] * 4, [None] * 4)).num_rows == 0
-    assert detection_table(pairs(CONFLICT, REFERENCE, STEPS).slice(0, 0)).num_rows == 0
+    assert found(pairs(NOBODY, NOBODY, NOBODY)).num_rows == 0
+    assert found(NONE).num_rows == 0
+
+
+def test_false_alarms_show_without_a_conflict_rollout() -> None:
+    rows = found(NONE, of_references=references("question", None)).to_pylist()
+    assert [(row["kind"], row["reference"], row["n"], row["references"]) for row in rows] == [
+        ("either", 0.5, 0, 2),
+        ("question", 0.5, 0, 2),
+    ]
+    assert all(math.isnan(row[name]) for row in rows for name in ("conflict", "balanced_accuracy", "control"))
+    controls = pairs(["refusal", None, None, None], NOBODY, [0, None, None, None])
+    (row, _) = found(NONE, controls, references(None, None)).to_pylist()
+    assert (row["reference"], row["control"], row["controls"]) == (0.0, 0.25, 4)

@@ -52,7 +52,7 @@ def folder(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Both agents on the references, conflicts and controls of three base tasks."""
     out = tmp_path_factory.mktemp("runs")
     everything = load_instances(release)
-    chosen = [i for i in everything if i.arm is not Arm.REFERENCE and i.prompt is Prompt.P0]
+    chosen = [i for i in everything if i.arm is not Arm.REFERENCE and i.prompt == Prompt.P0]
     executor = InProcess(ScenePool(capacity=3))
     for agent in AGENTS:
         run_policy(agent, with_references(chosen, everything), out, init_states=[0], executor=executor)
@@ -132,7 +132,10 @@ def test_no_other_table_changes_where_controls_were_run_too(tmp_path: Path) -> N
 
     assert set(table_names(both)) - set(table_names(bare)) == {"premise-effect"}
     for name in table_names(bare):
-        assert_same(both.table(name.replace("-", "_")), bare.table(name.replace("-", "_")))
+        table = both.table(name.replace("-", "_"))
+        if "arm" in table.column_names:  # controls have rows of their own
+            table = table.filter(pc.not_equal(table["arm"], Arm.CONTROL.value))
+        assert_same(table, bare.table(name.replace("-", "_")))
     assert_same(both.pairs, bare.pairs)
     assert both.refusals == bare.refusals == ()
     assert (both.provenance.conflicts, both.provenance.controls) == (96, 96)
@@ -140,7 +143,7 @@ def test_no_other_table_changes_where_controls_were_run_too(tmp_path: Path) -> N
     first, second = json.loads(bare.to_json()), json.loads(both.to_json())
     assert set(second) - set(first) == {"premise_effect", "controls", "refused_controls"}
     assert "controls" not in first["provenance"]
-    for name in set(first) - {"provenance", "trajectories"}:
+    for name in set(first) - {"provenance", "trajectories", "endings", "deviations"}:
         assert first[name] == second[name]
 
 
@@ -206,13 +209,13 @@ def test_a_submission_has_all_controls_or_none(folder: Path, release: Path) -> N
     assert found.check == "complete"
     assert one_more[0].instance_id in found.message
 
-    under_p1 = {i.instance_id for i in everything if i.prompt is Prompt.P1}
+    under_p1 = {i.instance_id for i in everything if i.prompt == Prompt.P1}
     assert not under_p1 & {episode.instance_id for episode in episodes}
 
 
 def test_a_submission_without_controls_is_complete_under_a_release_that_has_them(release: Path, tmp_path: Path) -> None:
     everything = load_instances(release)
-    chosen = [i for i in everything if i.prompt is Prompt.P0 and i.base_task == "turn_on_the_stove"]
+    chosen = [i for i in everything if i.prompt == Prompt.P0 and i.base_task == "turn_on_the_stove"]
     conflicts = [i for i in chosen if i.arm is Arm.CONFLICT]
     run_policy("persist", with_references(conflicts, everything), tmp_path, init_states=[0])
     rollouts = read_rollouts(tmp_path / "persist", REPLAYED, optional=COMPARED_FEATURES)

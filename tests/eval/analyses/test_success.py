@@ -93,7 +93,7 @@ def test_references_only_are_scored_and_reported_and_said_to_be_no_pairs(folder:
     file = tmp_path / "scores.json"
     done = conflictvla("score", folder, "--out", file, "--json")
     assert done.returncode == 0
-    assert "no pairs: these are reference rollouts only" in done.stderr
+    assert "no conflict rollouts: what is there shows plain success" in done.stderr
     assert json.loads(done.stdout)[0]["among"] == "all"
     again = read_scores(file)
     # As text, since NaN is no other NaN's equal.

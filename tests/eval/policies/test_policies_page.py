@@ -17,7 +17,7 @@ PAGE = (PAGES / "evaluate/settings.md").read_text(encoding="utf-8")
 
 
 def test_each_preset_has_its_line() -> None:
-    assert [line for line in PAGE.splitlines() if "--preset" in line and line.startswith("conflictvla")] == [
+    assert re.findall(r"^conflictvla .*--preset .*[^\\]$", PAGE, re.MULTILINE) == [
         preset.command() for preset in PRESETS
     ]
 

@@ -160,7 +160,8 @@ def test_score_puts_costs_beside_the_outcome_and_keeps_them_in_its_file(runs: Pa
     careless, careful = rows["persist", "all pairs"], rows["refuse", "all pairs"]
     assert careless["conflict_cost"] > 40.0
     assert (careless["reference_cost"], careless["free"], careless["RGSR"]) == (0.0, 0.0, 1.0)
-    assert (careful["conflict_cost"], careful["free"], careful["RGSR"], careful["TAR"]) == (0.0, 1.0, 0.0, 0.0)
+    assert (careful["conflict_cost"], careful["free"], careful["RGSR"]) == (0.0, 1.0, 0.0)
+    assert careful["TAR"] < 0.001  # an arm that is held sinks by a hair
     again = read_scores(scores.write(tmp_path / "scores.json"))
     np.testing.assert_equal(again.table("costs").to_pydict(), scores.table("costs").to_pydict())
     shown = conflictvla("score", runs, "--by", "costs")

@@ -66,7 +66,7 @@ def scenes() -> ScenePool:
 @pytest.fixture(scope="module")
 def recorded(scenes: ScenePool, tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     """Two cases of each of two tasks from two initial states, under P0."""
-    known = [i for i in load_instances() if i.prompt is Prompt.P0]
+    known = [i for i in load_instances() if i.prompt == Prompt.P0]
     cases = [[i for i in known if i.arm is Arm.CONFLICT and i.base_task == task][:2] for task in TASKS]
     release = with_references([case for of_task in cases for case in of_task], known)
     out = tmp_path_factory.mktemp("runs")

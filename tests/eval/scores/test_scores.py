@@ -148,7 +148,7 @@ def test_conditions_without_p0_have_tables_and_no_effect(tmp_path: Path) -> None
 def test_the_prompt_effect_is_p1_minus_p0(tmp_path: Path) -> None:
     # Under P1 alone every conflict rollout fails, while nothing changes with valid premises.
     def failing(made: Rollout) -> Rollout:
-        if made.episode.arm is Arm.REFERENCE or made.episode.prompt is Prompt.P0:
+        if made.episode.arm is Arm.REFERENCE or made.episode.prompt == Prompt.P0:
             return made
         return replace(made, episode=replace(made.episode, success=False, success_step=None, end="horizon"))
 

@@ -113,7 +113,13 @@ def a_success_claimed_before_the_end(r: list[Rollout]) -> list[Rollout]:
 
 def as_refused(rollout: Rollout, **changes: object) -> Rollout:
     """The rollout as if the policy had refused before its last two actions."""
-    refused = {"end": "refused", "refusal_kind": "refusal", "refusal_text": "No.", "success": False}
+    refused = {
+        "end": "refused",
+        "refusal_kind": "refusal",
+        "refusal_text": "No.",
+        "success": False,
+        "moving_at_end": False,
+    }
     step = len(rollout.frames["action"]) - 2
     return with_episode(rollout, **{**refused, "success_step": None, "refusal_step": step, **changes})
 

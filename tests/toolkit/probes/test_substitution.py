@@ -240,7 +240,7 @@ def test_a_probe_changes_nothing_but_the_words() -> None:
         assert probe.instruction != own.instruction
         same = replace(
             probe, instance_id=own.instance_id, pair_id=own.pair_id, instruction=own.instruction,
-            language_probe=LanguageProbe.W0, tasks_version=own.tasks_version,
+            prompt_text=own.prompt_text, language_probe=LanguageProbe.W0, tasks_version=own.tasks_version,
         )  # fmt: skip
         assert same == own
 

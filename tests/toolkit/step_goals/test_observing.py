@@ -112,8 +112,8 @@ def test_states_of_joints_are_liberos_and_asking_lights_no_flame(index: int) -> 
     seen = see(scene, pursue(scene), predicates)
     assert any(len(set(answers)) == 2 for answers in seen.answers.values())
 
-    flame = [dict(scene.libero.get_object(name).object_properties["vis_site_names"]) for name in stoves]
     observer = GoalObserver(scene, scene_parts(scene, hollows=False), observe_facts(scene, 0), {})
+    flame = [dict(scene.libero.get_object(name).object_properties["vis_site_names"]) for name in stoves]
     for predicate, answers in seen.answers.items():
         shown = observer.holds(goal_of(predicate), seen.states[:-1], seen.observed).tolist()
         assert shown == answers[:-1], predicate

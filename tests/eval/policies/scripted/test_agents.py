@@ -89,7 +89,7 @@ def test_refuse_holds_still_with_open_hand_where_premises_do_not_hold() -> None:
     assert np.ptp(trial.distances_m) < 0.005
 
 
-@pytest.mark.parametrize("name", sorted(set(AGENTS) - {"persist", "noisy"}))
+@pytest.mark.parametrize("name", sorted(set(AGENTS) - {"persist", "noisy", "ask_first"}))
 def test_agents_persist_where_premises_hold(name: str) -> None:
     trial = roll_out(scene_of(SAMPLE[0]), AGENTS[name](premises_hold=sound), 0, steps=40)
     np.testing.assert_array_equal(trial.actions, persisting(SAMPLE[0], 0).actions[:40])
