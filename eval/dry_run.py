@@ -18,6 +18,7 @@ from .policies.interface import Policy
 from .policies.registry import policy_for_run
 from .rollouts.executors.base import Patience, PolicySource, raise_failure, run_job
 from .rollouts.jobs import Job
+from .rollouts.run import check_rollout_count
 
 BUDGET_S = 60.0
 """After so long no further suite is measured; the others count as those that were."""
@@ -100,8 +101,10 @@ def dry_run(
         progress: Called with each suite before it is measured.
 
     Raises:
-        InvalidInputError, NotFoundError: The policy's name makes no sense, or it has no checkpoint for a suite.
+        InvalidInputError, NotFoundError: The policy's name makes no sense, it has no checkpoint for a suite, or the run
+            has more rollouts than one call takes.
     """
+    check_rollout_count(len(instances), repeats)
     first = {instance.suite: instance for instance in reversed(instances)}
     rates: dict[str, Rate] = {}
     name: str | None = None

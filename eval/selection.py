@@ -15,6 +15,12 @@ from ..toolkit.records import Arm, Instance, LanguageProbe, Prompt, VisualProbe
 DEFAULT_PROMPTS = (Prompt.P0, Prompt.P1)
 """Prompt conditions of a run that names none, those of a full evaluation."""
 
+MOST_NUMBERS = 10_000
+"""How many numbers a list such as ``0-4`` may stand for: a mistyped end must not fill the memory."""
+
+LARGEST_NUMBER = 2**32 - 1
+"""The largest seed that NumPy and the common policies take."""
+
 
 class HorizonKind(StrEnum):
     """Which horizon rollouts have: the release's, which grows with an instruction's plan, or the base task's own."""
@@ -128,15 +134,36 @@ def parse_numbers(text: str, option: str) -> tuple[int, ...]:
     """Numbers from text such as ``0-4`` or ``0,7``, sorted, each once.
 
     Raises:
-        InvalidInputError: The text is something else.
+        InvalidInputError: The text is something else, stands for more than ``MOST_NUMBERS``, or has one above
+            ``LARGEST_NUMBER``.
     """
     numbers: set[int] = set()
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d+)(?:\s*-\s*(\d+))?\s*", part)
-        if match is None or int(match[2] or match[1]) < int(match[1]):
-            raise InvalidInputError(f"{option} '{text}' is not a list of numbers: write it like 0-4 or 0,7")
-        numbers.update(range(int(match[1]), int(match[2] or match[1]) + 1))
+        if match is None:
+            raise _no_numbers(text, option)
+        ends = [digits.lstrip("0") or "0" for digits in (match[1], match[2] or match[1])]
+        for digits in ends:
+            # Python reads no number of very many digits, so their count is looked at first.
+            if len(digits) > len(str(LARGEST_NUMBER)) or int(digits) > LARGEST_NUMBER:
+                raise InvalidInputError(f"{option}: {_shortened(digits)} is too large: at most {LARGEST_NUMBER}")
+        first, last = map(int, ends)
+        if last < first:
+            raise _no_numbers(text, option)
+        numbers.update(range(first, min(last, first + MOST_NUMBERS) + 1))
+        if len(numbers) > MOST_NUMBERS:
+            raise InvalidInputError(
+                f"{option} '{_shortened(text)}' is more than {MOST_NUMBERS:,} numbers: give fewer at once"
+            )
     return tuple(sorted(numbers))
+
+
+def _no_numbers(text: str, option: str) -> InvalidInputError:
+    return InvalidInputError(f"{option} '{_shortened(text)}' is not a list of numbers: write it like 0-4 or 0,7")
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _parse_members[T: StrEnum](text: str, kind: type[T], what: str, option: str) -> tuple[T, ...]:

@@ -28,6 +28,9 @@ from .run_folder.folder import RunFolder, RunState
 from .run_folder.locks import POLL_S
 from .versions import installed_versions
 
+MOST_ROLLOUTS = 1_000_000
+"""Most rollouts of one call: 68 full evaluations, or years on one machine."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunProgress:
@@ -137,8 +140,8 @@ def run_policy(
         progress: Called after each rollout.
 
     Raises:
-        InvalidInputError: There are no instances, or the folder holds rollouts under other settings, or cannot be
-            written.
+        InvalidInputError: There are no instances, or more than ``MOST_ROLLOUTS`` rollouts; or the folder holds
+            rollouts under other settings, or cannot be written.
         DatasetError: What the folder holds is damaged.
         PolicyError: The policy failed and ``keep_going`` is off; what was finished stays, and the run can be
             continued.
@@ -146,6 +149,7 @@ def run_policy(
     check_lerobot()
     if not instances:
         raise InvalidInputError("no instances to run: choose some, such as those of RunSelection(lite=True)")
+    check_rollout_count(len(instances), len(init_states) * len(seeds) * len(visual_probes))
     for suite, name in {(instance.suite, instance.base_task) for instance in instances}:
         check_init_states(base_task(suite, name), init_states)
     policy, info = policy_for_run(policy, {instance.suite for instance in instances})
@@ -162,6 +166,23 @@ def run_policy(
         _run_missing(policy, info, mine, folder, executor or InProcess(), reporter, keep_going=keep_going)
         state = folder.finish()
     return _run_of(state, folder.dataset, reporter)
+
+
+def check_rollout_count(instances: int, repeats: int) -> None:
+    """Make sure, before anything is listed, that a call is not for so many rollouts that their list fills the memory.
+
+    Args:
+        instances: How many instances are run.
+        repeats: In how many rollouts each of them is run: initial states times seeds times visual probes.
+
+    Raises:
+        InvalidInputError: There are more than ``MOST_ROLLOUTS``.
+    """
+    if instances * repeats > MOST_ROLLOUTS:
+        raise InvalidInputError(
+            f"{instances * repeats:,} rollouts: one call takes at most {MOST_ROLLOUTS:,}; give fewer cases, initial "
+            "states or seeds, and the others in further calls with the same --out"
+        )
 
 
 def _run_of(state: RunState, dataset: Path, reporter: _Reporter) -> Run:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from conflictvla.builders.tasks_dataset.reading import load_instances
@@ -114,6 +116,31 @@ def test_text_that_is_no_list_of_numbers_is_refused_by_its_option(text: str) -> 
         InvalidInputError, match=r"--init-states '.*' is not a list of numbers: write it like 0-4 or 0,7"
     ):
         parse_numbers(text, "--init-states")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("0-99999999", "--seeds '0-99999999' is more than 10,000 numbers"),
+        ("0-10000", "--seeds '0-10000' is more than 10,000 numbers"),
+        ("0-9999,20000", "--seeds '0-9999,20000' is more than 10,000 numbers"),
+        ("4294967296", "--seeds: 4294967296 is too large: at most 4294967295"),
+        ("0-" + 5000 * "9", "--seeds: 99999.*[.]{3} is too large"),
+        ("1," * 100, "--seeds '1,1,.*[.]{3}' is not a list of numbers"),
+    ],
+)
+def test_numbers_that_would_fill_the_memory_are_refused_before_they_are_listed(text: str, message: str) -> None:
+    tracemalloc.start()
+    with pytest.raises(InvalidInputError, match=message) as refused:
+        parse_numbers(text, "--seeds")
+    assert tracemalloc.get_traced_memory()[1] < 4e6
+    tracemalloc.stop()
+    assert len(str(refused.value)) < 160
+
+
+def test_as_many_and_as_large_numbers_as_are_allowed_are_read() -> None:
+    assert len(parse_numbers("1-10000,1,00000000000007", "--seeds")) == 10_000
+    assert parse_numbers("4294967295", "--seeds") == (4294967295,)
 
 
 def test_release_without_cases_is_distinguished_from_a_misspelt_id() -> None:

@@ -29,6 +29,9 @@ from .base import (
     take_all,
 )
 
+MOST_WORKERS = 1024
+"""More processes than any machine has room for: each of them holds a simulator."""
+
 
 class Processes:
     """Runs jobs in several processes of this machine; one that dies is replaced and its rollout run again.
@@ -39,12 +42,14 @@ class Processes:
         pause_s: Pause before a rollout is tried again in which the policy did not answer, in s.
 
     Raises:
-        InvalidInputError: There is no worker.
+        InvalidInputError: There is no worker, or there are more than ``MOST_WORKERS``.
     """
 
     def __init__(self, workers: int, *, answer_limit_s: float | None = None, pause_s: float = PAUSE_S) -> None:
         if workers < 1:
             raise InvalidInputError(f"{workers} workers: at least 1 is needed")
+        if workers > MOST_WORKERS:
+            raise InvalidInputError(f"{workers} workers: at most {MOST_WORKERS} run on one machine")
         self._workers, self._patience = workers, Patience(answer_limit_s=answer_limit_s, pause_s=pause_s)
 
     def run(
