@@ -151,8 +151,6 @@ class RunFolder:
             InvalidInputError: It cannot be written.
             DatasetError: A shard is damaged.
         """
-        if not (self.path / SETTINGS_FILE).exists() and self._finished:
-            return self._state()
         with self._locked() as lock:
             # Since this process began, another may have extended the dataset, or been killed while it did.
             self._recover()

@@ -222,6 +222,21 @@ def test_runs_that_do_not_fit_are_not_merged(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_process_that_finds_the_run_finished_and_extended_by_another_says_what_is_there_now(
+    scenes: ScenePool, tmp_path: Path
+) -> None:
+    run(scenes, tmp_path, tasks=BASE_TASKS[1:], states=[0])
+
+    class Meanwhile(Seen):
+        def __call__(self, state: RunProgress) -> None:
+            if state.done == 0 and state.job is None:  # planned, and nothing run yet
+                assert run(scenes, tmp_path, tasks=BASE_TASKS, states=[0]).rollouts == 4
+
+    seen = Meanwhile()
+    ended = run(scenes, tmp_path, tasks=BASE_TASKS[:1], states=[0], seen=seen)
+    assert (seen.ran, ended.rollouts) == (0, 4)
+
+
 def test_settings_that_are_no_json_are_one_line() -> None:
     with pytest.raises(DatasetError, match="policy_settings is not a JSON object"):
         settings_of_record(make_record(policy_settings="[1"))
