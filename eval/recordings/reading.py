@@ -12,6 +12,7 @@ from ...builders.rollouts.schema import FRAME_FEATURES, TARGET_SLOTS
 from ...toolkit.errors import DatasetError
 from .defects import Inspection
 from .episodes.table import EpisodeTable, read_episodes
+from .episodes.wordings import check_wordings
 from .finding import find_dataset, find_datasets
 from .frames.table import read_frames
 from .layout import Layout, layout_of
@@ -96,7 +97,7 @@ def open_by_policy(path: Path | str, *, partial: bool = False) -> Iterator[tuple
         The groups, once the episodes of all datasets have been read.
 
     Raises:
-        DatasetError: As for ``open_dataset``.
+        DatasetError: As for ``open_dataset``; or a prompt condition has words of two versions among all of them.
     """
     groups: list[tuple[set[str], list[OpenedDataset]]] = []
     for folder in find_datasets(path):
@@ -107,6 +108,7 @@ def open_by_policy(path: Path | str, *, partial: bool = False) -> Iterator[tuple
             datasets = group[1] + datasets
             groups.remove(group)
         groups.append((policies, datasets))
+    check_wordings((each.layout.folder, each.episodes.table) for _, datasets in groups for each in datasets)
     while groups:  # the episodes of a group are released after it
         yield tuple(groups.pop(0)[1])
 
