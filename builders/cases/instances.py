@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ...toolkit.errors import InvalidInputError
-from ...toolkit.language.plan import Plan
 from ...toolkit.language.plan_json import plan_from_json
 from ...toolkit.prompts import BUILT_IN, PromptCondition
 from ...toolkit.records import Arm, BaseTask, Instance, LanguageProbe, Prompt
@@ -73,11 +72,15 @@ def conflict_instance(case: Case, prompt: Prompt) -> Instance:
         operator=candidate.operator,
         plan=candidate.plan,
         factors=candidate.factors,
-        horizon=plan_horizon(case.task.horizon, plan_from_json(candidate.plan), plan_from_json(case.base_plan)),
+        horizon=plan_horizon(
+            case.task.horizon,
+            len(plan_from_json(candidate.plan).steps),
+            base_steps=len(plan_from_json(case.base_plan).steps),
+        ),
     )
 
 
-def plan_horizon(base_horizon: int, plan: Plan, base_plan: Plan) -> int:
+def plan_horizon(base_horizon: int, steps: int, *, base_steps: int) -> int:
     """Most executed actions under an instruction: as many for each step of its plan as the base task has for its own.
 
     base_horizon * steps of the plan / steps of the base plan, rounded up, and never less than ``base_horizon``. An
@@ -86,10 +89,10 @@ def plan_horizon(base_horizon: int, plan: Plan, base_plan: Plan) -> int:
 
     Args:
         base_horizon: The base task's own horizon.
-        plan: The instruction's plan.
-        base_plan: The plan of the base task's own instruction.
+        steps: Steps of the instruction's plan.
+        base_steps: Steps of the plan of the base task's own instruction.
     """
-    rounded_up = -(-base_horizon * len(plan.steps) // len(base_plan.steps))
+    rounded_up = -(-base_horizon * steps // base_steps)
     return max(base_horizon, rounded_up)
 
 

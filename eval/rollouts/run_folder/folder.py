@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 import shutil
@@ -38,7 +39,15 @@ from ..versions import Versions
 from .claims import Claims
 from .locks import Heartbeat, Lock, Worker, locked
 from .recorded_rollouts import RecordedRollout, hub_name, in_order, rollouts_of_dataset, rollouts_of_shards
-from .settings import RunSettings, differences, joined, read_settings, settings_of_jobs, settings_of_record
+from .settings import (
+    RunSettings,
+    differences,
+    joined,
+    read_settings,
+    settings_of_jobs,
+    settings_of_records,
+    what_to_give,
+)
 
 FAILURES = "failures"
 FAILURES_FILE = "failures.jsonl"
@@ -206,14 +215,20 @@ class RunFolder:
 
     def _check(self, policy: PolicyInfo, jobs: Sequence[Job], versions: Versions) -> None:
         """Refuse rollouts that must not be mixed with those that are there."""
-        there = [*dict.fromkeys(settings_of_record(each.record) for each in self._finished), *self._settings()]
-        for before in there:
-            for now in settings_of_jobs(policy, jobs, versions):
-                if differing := differences(before, now):
-                    raise InvalidInputError(
-                        f"{self.dataset}: was run with other {', '.join(differing)}; give the same, or choose another "
-                        "--out"
-                    )
+        asked = settings_of_jobs(policy, jobs, versions)
+        for one, other in itertools.combinations(asked, 2):
+            if differing := differences(one, other):
+                raise InvalidInputError(
+                    f"{self.dataset}: these rollouts differ in their {', '.join(differing)}; run them apart, each with "
+                    "an --out of its own"
+                )
+        finished = settings_of_records([each.record for each in self._finished])
+        for before, now in itertools.product([*dict.fromkeys(finished), *self._settings()], asked):
+            if differing := differences(before, now):
+                raise InvalidInputError(
+                    f"{self.dataset}: was run with other {', '.join(differing)}; {what_to_give(before, now)}, or "
+                    "choose another --out"
+                )
         known: dict[str, EpisodeRecord | PlannedRollout] = {
             each.record.rollout_id: each.record for each in self._finished
         }

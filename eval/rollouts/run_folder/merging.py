@@ -16,7 +16,7 @@ from ....toolkit.errors import DatasetError, InvalidInputError
 from ...recordings.finding import find_runs
 from .folder import RunFolder, RunState
 from .recorded_rollouts import RecordedRollout, hub_name, in_order, rollouts_of_dataset, rollouts_of_shards
-from .settings import differences, settings_of_record
+from .settings import RunSettings, differences, settings_of_records
 
 ROLLOUTS = "rollouts"
 """Folder of the datasets within a run's folder."""
@@ -111,13 +111,7 @@ def _without_repeats(found: Sequence[RecordedRollout]) -> list[RecordedRollout]:
     Raises:
         InvalidInputError: Two have different settings, or are two versions of one rollout.
     """
-    first = found[0]
-    for each in found:
-        if differing := differences(settings_of_record(first.record), settings_of_record(each.record)):
-            raise InvalidInputError(
-                f"{each.where}: was run with other {', '.join(differing)}, there being {first.where}: "
-                "these runs cannot be merged"
-            )
+    _check_settings(found)
     chosen: dict[str, RecordedRollout] = {}
     for each in found:
         before = chosen.setdefault(each.record.rollout_id, each)
@@ -127,6 +121,23 @@ def _without_repeats(found: Sequence[RecordedRollout]) -> list[RecordedRollout]:
                 "leave one of them out"
             )
     return list(chosen.values())
+
+
+def _check_settings(found: Sequence[RecordedRollout]) -> None:
+    """Compare the settings of every rollout with those of each other one: what one does not depend on, others may."""
+    known: dict[RunSettings, RecordedRollout] = {}
+    for each, here in zip(found, settings_of_records([each.record for each in found]), strict=True):
+        if here in known:
+            continue
+        for there, first in known.items():
+            if differing := differences(there, here):
+                other_family = there.policy_family != here.policy_family
+                todo = "; run one of them again with the --family of the other" if other_family else ""
+                raise InvalidInputError(
+                    f"{each.where}: was run with other {', '.join(differing)}, there being {first.where}: "
+                    f"these runs cannot be merged{todo}"
+                )
+        known[here] = each
 
 
 def _difference(first: RecordedRollout, second: RecordedRollout) -> str | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from ....builders.rollouts.episode_record import EpisodeRecord
@@ -14,56 +14,68 @@ from ....toolkit.records import PROTOCOL_VERSION, LanguageProbe, VisualProbe
 from ...policies.interface import PolicyInfo
 from ..jobs import Job
 from ..versions import Versions
+from .horizons import GivenHorizon, horizon_kinds
+
+OF_SOME = ("tasks_version", "probes_version", "visual_noise", "horizon_kind")
+"""Settings that some rollouts do not depend on; those have None, which differs from no value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSettings:
-    """Settings of a run, as text; None for what none of its rollouts depends on.
+    """Settings of a run, as text. Those of ``OF_SOME`` are None where none of its rollouts depends on them.
 
     Attributes:
         policy_revision: The policy's revision.
         policy_settings: Its settings, as JSON.
-        policy_family: Its architecture family.
+        policy_family: Its architecture family; None where it has none, which is a setting like any other.
         protocol_version: Version of the protocol.
         schema_version: Version of the recording.
         tasks_version: Version of the tasks.
         probes_version: Version of the language probes, which may be released later than the tasks.
         visual_noise: Kind of the noise of V4.
+        horizon_kind: Kind of the horizons, see ``horizon_kinds``.
+        prompt_versions: Each prompt condition with the version of its words, in the order of their names.
         conflictvla_version: Version of the software, as the further ones.
         libero_distribution: Which LIBERO.
         mujoco_version: Version of MuJoCo.
         robosuite_version: Version of robosuite.
         numpy_version: Version of NumPy.
-        rounding_kernel: By which kernel processes round.
+        rounding_kernel: By which kernel processes round; None where it is unknown.
     """
 
-    policy_revision: str | None
-    policy_settings: str | None
+    policy_revision: str
+    policy_settings: str
     policy_family: str | None
-    protocol_version: str | None
-    schema_version: str | None
+    protocol_version: str
+    schema_version: str
     tasks_version: str | None
     probes_version: str | None
     visual_noise: str | None
-    conflictvla_version: str | None
-    libero_distribution: str | None
-    mujoco_version: str | None
-    robosuite_version: str | None
-    numpy_version: str | None
+    horizon_kind: str | None
+    prompt_versions: tuple[tuple[str, str | None], ...]
+    conflictvla_version: str
+    libero_distribution: str
+    mujoco_version: str
+    robosuite_version: str
+    numpy_version: str
     rounding_kernel: str | None
 
 
-def settings_of_jobs(policy: PolicyInfo, jobs: Iterable[Job], versions: Versions) -> Iterator[RunSettings]:
-    """The settings of rollouts to be run, each once."""
-    yield from dict.fromkeys(
+def settings_of_jobs(policy: PolicyInfo, jobs: Sequence[Job], versions: Versions) -> Sequence[RunSettings]:
+    """The settings of all rollouts of a call, each once."""
+    kinds = horizon_kinds(GivenHorizon.of_instance(job.instance) for job in jobs)
+    policy_settings = json.dumps(policy.settings, sort_keys=True)
+    found = dict.fromkeys(
         RunSettings(
             policy_revision=policy.revision,
-            policy_settings=json.dumps(policy.settings, sort_keys=True),
+            policy_settings=policy_settings,
             policy_family=job.policy_family or policy.family,
             protocol_version=PROTOCOL_VERSION,
             schema_version=ROLLOUT_SCHEMA_VERSION,
             **_tasks_versions(job.instance.language_probe, job.instance.tasks_version),
             visual_noise=str(job.visual_noise) if job.visual_probe is VisualProbe.V4 else None,
+            horizon_kind=kind,
+            prompt_versions=((str(job.instance.prompt), job.instance.prompt_version),),
             conflictvla_version=versions.conflictvla,
             libero_distribution=versions.libero_distribution,
             mujoco_version=versions.mujoco,
@@ -71,16 +83,22 @@ def settings_of_jobs(policy: PolicyInfo, jobs: Iterable[Job], versions: Versions
             numpy_version=versions.numpy,
             rounding_kernel=versions.rounding_kernel,
         )
-        for job in jobs
+        for job, kind in zip(jobs, kinds, strict=True)
     )
+    return tuple(found)
 
 
-def settings_of_record(record: EpisodeRecord) -> RunSettings:
-    """The settings of a recorded rollout.
+def settings_of_records(records: Sequence[EpisodeRecord]) -> Sequence[RunSettings]:
+    """The settings of each of the recorded rollouts; ``horizon_kind`` shows where their references are among them.
 
     Raises:
         DatasetError: A column that holds JSON holds something else.
     """
+    kinds = horizon_kinds(map(GivenHorizon.of_record, records))
+    return [replace(_of_record(record), horizon_kind=kind) for record, kind in zip(records, kinds, strict=True)]
+
+
+def _of_record(record: EpisodeRecord) -> RunSettings:
     try:
         noise = dict(json.loads(record.visual_settings)).get("noise")
         dict(json.loads(record.policy_settings))
@@ -96,6 +114,8 @@ def settings_of_record(record: EpisodeRecord) -> RunSettings:
         schema_version=record.schema_version,
         **_tasks_versions(record.language_probe, record.tasks_version),
         visual_noise=noise,
+        horizon_kind=None,
+        prompt_versions=((str(record.prompt), record.prompt_version),),
         conflictvla_version=record.conflictvla_version,
         libero_distribution=record.libero_distribution,
         mujoco_version=record.mujoco_version,
@@ -111,16 +131,16 @@ def read_settings(text: str) -> RunSettings:
     Raises:
         ValueError: It is not theirs, as ``TypeError``.
     """
-    return RunSettings(**json.loads(text))
+    values = dict(json.loads(text))
+    values["prompt_versions"] = tuple((name, version) for name, version in values.get("prompt_versions", ()))
+    return RunSettings(**values)
 
 
 def joined(first: RunSettings, second: RunSettings) -> RunSettings:
     """The settings of two sets of rollouts that do not differ."""
-    values = {
-        field.name: getattr(first, field.name) if getattr(second, field.name) is None else getattr(second, field.name)
-        for field in fields(RunSettings)
-    }
-    return RunSettings(**values)
+    known = {name: getattr(first, name) for name in OF_SOME if getattr(second, name) is None}
+    prompts = {**dict(first.prompt_versions), **dict(second.prompt_versions)}
+    return replace(second, **known, prompt_versions=tuple(sorted(prompts.items())))
 
 
 def differences(there: RunSettings, here: RunSettings) -> Sequence[str]:
@@ -128,13 +148,35 @@ def differences(there: RunSettings, here: RunSettings) -> Sequence[str]:
     found: list[str] = []
     for field in fields(RunSettings):
         before, now = getattr(there, field.name), getattr(here, field.name)
-        if before is None or now is None or before == now:
+        if before == now or (field.name in OF_SOME and None in (before, now)):
             continue
         if field.name == "policy_settings":
             found.extend(_policy_differences(json.loads(before), json.loads(now)))
+        elif field.name == "prompt_versions":
+            found.extend(_prompt_differences(dict(before), dict(now)))
         else:
-            found.append(f"{field.name} ({before} there, {now} here)")
+            found.append(_difference(field.name, before, now))
     return found
+
+
+def what_to_give(there: RunSettings, here: RunSettings) -> str:
+    """What somebody is to give who would go on with a run whose settings differ."""
+    family = there.policy_family
+    if family == here.policy_family:
+        return "give the same"
+    if family is None:
+        return "give the same, so neither --family nor a --preset that has one"
+    return f"give the same, so --family '{family}'"
+
+
+def _difference(name: str, before: str | None, now: str | None) -> str:
+    return f"{name} ({'none' if before is None else before} there, {'none' if now is None else now} here)"
+
+
+def _prompt_differences(before: dict[str, str | None], now: dict[str, str | None]) -> Iterator[str]:
+    for name in sorted(before.keys() & now.keys()):
+        if before[name] != now[name]:
+            yield _difference(f"words of the prompt {name}", before[name], now[name])
 
 
 def _policy_differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:

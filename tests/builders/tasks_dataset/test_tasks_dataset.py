@@ -25,7 +25,6 @@ from conflictvla.builders.tasks_dataset.columns import CONFIGS
 from conflictvla.builders.tasks_dataset.reading import load_instances, load_tasks, packaged_tasks
 from conflictvla.builders.tasks_dataset.writing import write_tasks
 from conflictvla.toolkit.errors import DatasetError, InvalidInputError, NotFoundError
-from conflictvla.toolkit.language.plan import Plan, Reference, Step, Verb
 from conflictvla.toolkit.language.plan_json import plan_from_json, plan_to_json
 from conflictvla.toolkit.libero.base_tasks import base_task
 from conflictvla.toolkit.prompts import BUILT_IN, PLACEBO, PREMISE_CHECK, RELEASED
@@ -175,9 +174,7 @@ def test_horizons_grow_with_the_steps_of_the_plan_and_are_never_less_than_the_su
 
 @pytest.mark.parametrize(("steps", "base_steps", "horizon"), [(1, 1, 5), (1, 2, 5), (2, 1, 10), (3, 2, 8), (2, 3, 5)])
 def test_a_plan_horizon_is_rounded_up(steps: int, base_steps: int, horizon: int) -> None:
-    step = Step(verb=Verb.OPEN, object=Reference(noun="drawer"))
-
-    assert plan_horizon(5, Plan(steps=(step,) * steps), Plan(steps=(step,) * base_steps)) == horizon
+    assert plan_horizon(5, steps, base_steps=base_steps) == horizon
 
 
 def test_both_prompts_of_a_case_differ_in_nothing_but_the_prompt() -> None:

@@ -14,12 +14,13 @@ from conflictvla.eval.policies.scripted.agents import Refuse
 from conflictvla.eval.recordings.reading import read_rollouts
 from conflictvla.toolkit.errors import InvalidInputError, NotFoundError
 from conflictvla.toolkit.prompts import PLACEBO, PREMISE_CHECK, prompt_sha256
-from conflictvla.toolkit.records import Arm
+from conflictvla.toolkit.records import Arm, Instance
 
 from ..in_process import conflictvla
 
 TASK = "libero_goal/turn_on_the_stove"
 CASE = next(i for i in load_instances() if f"{i.suite}/{i.base_task}" == TASK and i.arm is Arm.CONFLICT)
+OTHER_CASE = next(i for i in load_instances() if i.suite == "libero_spatial" and i.arm is Arm.CONFLICT)
 
 
 class Listening(Refuse):
@@ -127,13 +128,15 @@ def test_a_file_that_nothing_is_used_of_is_refused(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_is_not_continued_in_other_words(tmp_path: Path) -> None:
-    def run_in(wording: str) -> None:
+def test_a_run_is_not_continued_in_other_words_be_it_for_another_case(tmp_path: Path) -> None:
+    def run_in(wording: str, case: Instance = CASE) -> None:
         own = tmp_path / "own.yaml"
         own.write_text(f'own: "{wording}"\n')
-        evaluate("refuse", [CASE], out=tmp_path / "out", prompts=["own"], prompts_file=own, init_states=[0])
+        evaluate("refuse", [case], out=tmp_path / "out", prompts=["own"], prompts_file=own, init_states=[0])
 
     run_in("look {instruction}")
     run_in("look {instruction}")
-    with pytest.raises(InvalidInputError, match=r"was run with another prompt_text \(look .* there, look, .* here\)"):
-        run_in("look, {instruction}")
+    there, here = (prompt_sha256(wording)[:8] for wording in ("look {instruction}", "look, {instruction}"))
+    for case in (CASE, OTHER_CASE):
+        with pytest.raises(InvalidInputError, match=rf"other words of the prompt own \({there} there, {here} here\)"):
+            run_in("look, {instruction}", case)

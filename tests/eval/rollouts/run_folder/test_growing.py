@@ -14,7 +14,7 @@ from conflictvla.eval.recordings.finding import find_datasets, find_runs
 from conflictvla.eval.rollouts.jobs import Job, jobs_of_shard, parse_shard
 from conflictvla.eval.rollouts.run import RunProgress
 from conflictvla.eval.rollouts.run_folder.merging import finish_runs, merge_runs
-from conflictvla.eval.rollouts.run_folder.settings import settings_of_record
+from conflictvla.eval.rollouts.run_folder.settings import settings_of_records
 from conflictvla.toolkit.errors import DatasetError, InvalidInputError, PolicyError
 from conflictvla.toolkit.simulation.scene_pool import ScenePool
 
@@ -239,7 +239,7 @@ def test_a_process_that_finds_the_run_finished_and_extended_by_another_says_what
 
 def test_settings_that_are_no_json_are_one_line() -> None:
     with pytest.raises(DatasetError, match="policy_settings is not a JSON object"):
-        settings_of_record(make_record(policy_settings="[1"))
+        settings_of_records([make_record(policy_settings="[1")])
 
 
 def test_nothing_to_merge_is_one_line(tmp_path: Path) -> None:
