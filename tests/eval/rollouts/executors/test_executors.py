@@ -25,15 +25,15 @@ from conflictvla.eval.rollouts.run_folder.folder import FAILURES_FILE
 from conflictvla.toolkit.errors import InvalidInputError, PolicyError
 from conflictvla.toolkit.records import Arm, Instance, Prompt
 
-HERE = Path(__file__).parent
+POLICIES = Path(__file__).parents[1]
 BASE_TASKS = ("put_the_bowl_on_the_plate", "turn_on_the_stove")
 
 
 @pytest.fixture(autouse=True)
 def importable_policies(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The policies beside this file, importable by their module's name here and in worker processes."""
-    monkeypatch.syspath_prepend(str(HERE))
-    monkeypatch.setenv("PYTHONPATH", str(HERE))
+    """The policies of the folder above, importable by their module's name here and in worker processes."""
+    monkeypatch.syspath_prepend(str(POLICIES))
+    monkeypatch.setenv("PYTHONPATH", str(POLICIES))
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def _content(folder: Path) -> dict[str, bytes]:
 @pytest.fixture(scope="module")
 def expected(chosen: tuple[Instance, ...], tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """What an undisturbed run in one process leaves."""
-    sys.path.insert(0, str(HERE))
+    sys.path.insert(0, str(POLICIES))
     out = tmp_path_factory.mktemp("expected")
     run = _run("misbehaving:Drift", chosen, out, InProcess())
     assert run.rollouts == 8
@@ -177,7 +177,7 @@ def chosen_in() -> tuple[Instance, ...]:
 
 
 def _environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(HERE)}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(POLICIES), str(Path(__file__).parent)])}
 
 
 def test_jobs_of_one_base_task_stay_together(chosen: tuple[Instance, ...]) -> None:
@@ -189,7 +189,7 @@ def test_jobs_of_one_base_task_stay_together(chosen: tuple[Instance, ...]) -> No
 
 
 def test_a_policy_object_cannot_be_run_in_several_processes(chosen: tuple[Instance, ...], tmp_path: Path) -> None:
-    from .misbehaving import Drift
+    from ..misbehaving import Drift
 
     with pytest.raises(InvalidInputError, match="name it as module:Class"):
         run_policy(Drift(), chosen, tmp_path, init_states=[0], executor=Processes(2))
@@ -206,7 +206,7 @@ def cluster() -> Iterator[object]:
     """A Ray cluster of two nodes on this machine; the head runs no rollouts, so that a node can be killed."""
     from ray.cluster_utils import Cluster
 
-    environment = {"PYTHONPATH": str(HERE)}
+    environment = {"PYTHONPATH": str(POLICIES)}
     os.environ.update(environment)
     found = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
     yield found

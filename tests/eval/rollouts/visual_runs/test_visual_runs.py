@@ -28,7 +28,7 @@ from conflictvla.toolkit.simulation.pictures.rendering import camera_of
 from conflictvla.toolkit.simulation.scene import Scene
 from conflictvla.toolkit.simulation.scene_pool import ScenePool
 
-from ..rendered_frames import render_frames
+from ...rendered_frames import render_frames
 from .colour_follower import CAMERAS, CHUNK, SIZE, ColourFollower
 
 HERE = Path(__file__).parent
