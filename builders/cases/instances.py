@@ -72,12 +72,13 @@ def conflict_instance(case: Case, prompt: Prompt) -> Instance:
         operator=candidate.operator,
         plan=candidate.plan,
         factors=candidate.factors,
-        horizon=plan_horizon(
-            case.task.horizon,
-            len(plan_from_json(candidate.plan).steps),
-            base_steps=len(plan_from_json(case.base_plan).steps),
-        ),
+        horizon=_horizon(case.task.horizon, candidate.plan, base_plan=case.base_plan),
     )
+
+
+def _horizon(base_horizon: int, plan: str, *, base_plan: str) -> int:
+    steps, base_steps = (len(plan_from_json(text).steps) for text in (plan, base_plan))
+    return plan_horizon(base_horizon, steps, base_steps=base_steps)
 
 
 def plan_horizon(base_horizon: int, steps: int, *, base_steps: int) -> int:
@@ -96,11 +97,12 @@ def plan_horizon(base_horizon: int, steps: int, *, base_steps: int) -> int:
     return max(base_horizon, rounded_up)
 
 
-def control_instance(conflict: Instance, *, plan: str, instruction: str) -> Instance:
+def control_instance(conflict: Instance, reference: Instance, *, plan: str, instruction: str) -> Instance:
     """The control of a case under the same prompt condition: its instruction with the conflict repaired.
 
     Args:
         conflict: The case under a prompt condition.
+        reference: Its base task's own instruction under the same one.
         plan: The repaired instruction's plan as JSON; a valid one.
         instruction: The plan in English.
     """
@@ -112,6 +114,7 @@ def control_instance(conflict: Instance, *, plan: str, instruction: str) -> Inst
         prompt_text=BUILT_IN[conflict.prompt].text(instruction),
         plan=plan,
         factors=(),
+        horizon=_horizon(reference.horizon, plan, base_plan=reference.plan),
     )
 
 

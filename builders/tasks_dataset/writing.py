@@ -101,16 +101,13 @@ def _control_rows(cases: Sequence[Case], controls: Sequence[Control]) -> list[Co
     for control in controls:
         if control.case_id not in by_id:
             raise NotFoundError(f"a control is of the case '{control.case_id}', which the release does not have")
-    return [
-        control_row(conflict_instance(by_id[control.case_id], prompt), control)
-        for control in controls
-        for prompt in RELEASED
-    ]
+    return [control_row(by_id[control.case_id], control, prompt) for control in controls for prompt in RELEASED]
 
 
-def control_row(conflict: Instance, control: Control) -> ControlRow:
-    """The row of a control under the prompt condition of its case's instance."""
-    instance = control_instance(conflict, plan=control.plan, instruction=control.instruction)
+def control_row(case: Case, control: Control, prompt: Prompt) -> ControlRow:
+    """The row of a case's control under a prompt condition."""
+    conflict, reference = conflict_instance(case, prompt), reference_instance(case, prompt)
+    instance = control_instance(conflict, reference, plan=control.plan, instruction=control.instruction)
     before, after = conflict.instruction.split(), control.instruction.split()
     return ControlRow(
         **field_values(instance_row(instance, UNREVIEWED)),

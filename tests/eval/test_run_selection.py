@@ -53,9 +53,10 @@ def release(tmp_path: Path) -> Path:
     folder.mkdir()
     for config in ("instances", "cases", "references"):
         (folder / config).symlink_to(packaged_tasks() / config)
+    known = {i.instance_id: i for i in load_instances()}
     controls = [
-        control_instance(i, plan=i.plan, instruction=i.base_instruction)
-        for i in load_instances()
+        control_instance(i, known[i.pair_id], plan=known[i.pair_id].plan, instruction=i.base_instruction)
+        for i in known.values()
         if i.arm is Arm.CONFLICT and i.base_task == "turn_on_the_stove"
     ]
     write_config("controls", [instance_row(control, "unreviewed") for control in controls], folder)

@@ -16,7 +16,7 @@ from datasets import load_dataset
 
 from conflictvla.builders.cases.case import Control
 from conflictvla.builders.cases.check import check_release, judge
-from conflictvla.builders.cases.instances import conflict_instance, control_instance
+from conflictvla.builders.cases.instances import conflict_instance, control_instance, reference_instance
 from conflictvla.builders.probes.dataset import write_probes
 from conflictvla.builders.probes.instances import probe_instances
 from conflictvla.builders.record_fields import field_values
@@ -59,7 +59,7 @@ def test_a_control_is_its_case_with_other_words_and_no_violated_premise(release:
         assert control.instance_id == f"{conflict.case_id}/control/{conflict.prompt}"
         assert control.factors == ()
         assert conflict.factors != ()
-        own = {"arm", "instance_id", "instruction", "prompt_text", "plan", "factors"} & field_values(control).keys()
+        own = {"arm", "instance_id", "instruction", "prompt_text", "plan", "factors", "horizon"}
         assert conflict.instruction not in str(field_values(control))
         assert control == replace(conflict, **{name: getattr(control, name) for name in own})
         assert control.instruction != conflict.instruction
@@ -166,8 +166,8 @@ def test_a_control_that_repairs_nothing_is_told_its_premise() -> None:
 
 def _instance(control: Control) -> Instance:
     (case,) = (case for case in twins()[0] if case.case_id == control.case_id)
-    conflict = conflict_instance(case, Prompt.P0)
-    return control_instance(conflict, plan=control.plan, instruction=control.instruction)
+    conflict, reference = conflict_instance(case, Prompt.P0), reference_instance(case, Prompt.P0)
+    return control_instance(conflict, reference, plan=control.plan, instruction=control.instruction)
 
 
 def test_probes_are_added_to_a_release_and_its_controls_stay(release: Path, tmp_path: Path) -> None:
@@ -210,3 +210,12 @@ def test_the_packaged_release_is_read_as_it_is() -> None:
     expected = {Arm.REFERENCE, Arm.CONFLICT} | ({Arm.CONTROL} if has_controls() else set())
 
     assert {instance.arm for instance in load_instances(packaged_tasks())} == expected
+
+
+def test_a_control_has_the_horizon_of_its_own_plan() -> None:
+    case = next(case for case in twins()[0] if len(plan_from_json(case.candidate.plan).steps) > 1)
+    conflict, reference = conflict_instance(case, Prompt.P0), reference_instance(case, Prompt.P0)
+
+    short = control_instance(conflict, reference, plan=reference.plan, instruction=reference.instruction)
+    long = control_instance(conflict, reference, plan=conflict.plan, instruction=conflict.instruction)
+    assert short.horizon == reference.horizon < conflict.horizon == long.horizon
