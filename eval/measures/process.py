@@ -1,7 +1,7 @@
 """Process measures: how did the robot move under the conflict, against its own reference rollout?
 
 The paper's text keeps the constants of these measures (epsilon = 1e-8, clipping to [0, 1], H executed actions, the
-first 20 actions) but not their formulas, so the definitions are this project's own, protocol version 1.0. All work
+first 20 actions) but not their formulas, so the definitions are this project's own, protocol 2.0. All work
 on float64, all are within [0, 1], and all are defined for finite input except TAR.
 
 Per-rollout quantities are reduced once over the flat frames (``ufunc.reduceat`` on the rollouts' offsets); only the

@@ -49,7 +49,7 @@ UNDEFINED_COLUMNS = {
 }
 """Supplementary measures that may be undefined, and the columns that say why."""
 NO_FINGERS = "the fingers were not recorded"
-NO_OBJECTS = "objects and contacts were not recorded (rollout schema before 1.1)"
+NO_OBJECTS = "objects and contacts were not recorded"
 NO_OTHER_OBJECT = "the scene has no object beside those of the goal"
 FINGERS = "observation.gripper_pos_m"
 OBJECTS = "observation.object_pos_m"
