@@ -36,6 +36,8 @@ ALLOWED: dict[str, tuple[str, ...]] = {
 }
 """Columns with a closed set of values. Suites are open: a user's own tasks may be rolled out too."""
 
+NO_SUCH_STEP = "is a step that the episode does not have"
+
 COST_ROUNDING = 1e-6
 """By how much a cost may differ from the sum of its amounts, which depends on their order."""
 
@@ -120,8 +122,9 @@ def _check_outcome(check: _Check, table: pa.Table) -> pa.Table:
     table = check.refuse(table, wrong, "success_step", "contradicts the field 'success'")
     too_long = pc.greater(table["length"], table["horizon"])
     table = check.refuse(table, too_long, "length", "is more than the horizon")
-    late = pc.greater(pc.coalesce(table["success_step"], 0), table["length"])
-    table = check.refuse(table, late, "success_step", "is more than the episode's length")
+    table = check.refuse(table, _outside(table["success_step"], 1, table["length"]), "success_step", NO_SUCH_STEP)
+    clipped = _outside(table["clipped_actions"], 0, table["length"])
+    table = check.refuse(table, clipped, "clipped_actions", "is not between 0 and the episode's length")
     many = pc.greater(pc.list_value_length(table["targets"]), TARGET_SLOTS)
     return check.refuse(table, many, "targets", f"names more than {TARGET_SLOTS} targets")
 
@@ -135,6 +138,9 @@ def _check_refusal(check: _Check, table: pa.Table) -> pa.Table:
     unfit = pa.chunked_array([[text is not None and not is_refusal_text(text) for text in texts]], pa.bool_())
     rule = f"is not one line of at most {LONGEST_REFUSAL} characters that can be printed"
     table = check.refuse(table, unfit, "refusal_text", rule)
+    # A policy is asked while actions are left, so it cannot refuse at the horizon.
+    last = pc.subtract(table["horizon"], 1)
+    table = check.refuse(table, _outside(table["refusal_step"], 0, last), "refusal_step", NO_SUCH_STEP)
     rested = pc.add(pc.cast(table["refusal_step"], pa.int64()), REST_STEPS)
     rested = pc.min_element_wise(rested, table["horizon"], skip_nulls=False)
     other = pc.not_equal(pc.coalesce(rested, table["length"]), table["length"])
@@ -211,6 +217,11 @@ def _check_cost(check: _Check, table: pa.Table) -> pa.Table:
     cost = np.asarray(table["cost"].to_numpy(), np.float64)
     off = known & ~((amounts >= 0).all(axis=1) & (np.abs(amounts.sum(axis=1) - cost) <= COST_ROUNDING))
     return check.refuse(table, pa.chunked_array([off]), "cost", "is not the sum of its amounts, none below 0")
+
+
+def _outside(steps: pa.ChunkedArray, first: int, last: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Whether each number is below the first or above the last that can be; null is neither."""
+    return pc.or_(pc.less(pc.coalesce(steps, first), first), pc.greater(pc.coalesce(steps, first), last))
 
 
 def _occur_again(values: npt.NDArray[Any]) -> BoolArray:

@@ -22,6 +22,7 @@ from conflictvla.toolkit.records import Arm
 
 from ..synthetic_rollouts import (
     make_record,
+    make_rollout,
     reaching_rollout,
     write_dataset,
     write_parquet,
@@ -348,6 +349,10 @@ def test_an_empty_episode_field(dataset: Path, name: str) -> None:
         ("end", 1, "crash", "is none of success, refused, horizon, policy_error"),
         ("end", 1, "success", "contradicts the field 'success'"),
         ("success_step", 1, 3, "contradicts the field 'success'"),
+        ("clipped_actions", 0, -1, "is not between 0 and the episode's length"),
+        ("clipped_actions", 0, 100, "is not between 0 and the episode's length"),
+        ("step_goal_met", 0, [-2], "holds a step that the episode does not have"),
+        ("step_goal_met", 0, [100], "holds a step that the episode does not have"),
         ("end", 1, "refused", "contradicts the field 'end'"),
         ("refusal_kind", 1, "question", "contradicts the field 'end'"),
         ("refusal_kind", 1, "shrug", "is none of refusal, question"),
@@ -434,3 +439,28 @@ def test_a_refusal_that_cannot_be(tmp_path: Path, name: str, value: object, rule
     assert read_rollouts(dataset).steps_to_end.tolist() == [len(plain.frames["action"]), episode.horizon]
     set_value(dataset / EPISODES, name, 1, value)
     assert rule in refusal(dataset)
+
+
+def refused_at(step: int, length: int) -> Rollout:
+    """A rollout of this many actions, of at most 40, that is recorded as refused at a step."""
+    refusal: dict[str, Any] = {"end": "refused", "refusal_kind": "refusal", "refusal_text": "No.", "refusal_step": step}
+    record = make_record(horizon=40, moving_at_end=False, step_goal_met=(-1,), **refusal)
+    return make_rollout(record, np.zeros((length, 7)), np.zeros((length + 1, 3)), np.ones((length + 1, 1, 3)))
+
+
+@pytest.mark.parametrize(("length", "step"), [(1, -1), (2, -1), (40, 40), (39, 40)])
+def test_a_refusal_outside_the_steps_in_which_a_policy_is_asked(tmp_path: Path, length: int, step: int) -> None:
+    message = refusal(write_dataset(tmp_path / "set", [refused_at(step, length)]))
+    assert f"field 'refusal_step': '{step}' is a step that the episode does not have" in message
+
+
+@pytest.mark.parametrize(("length", "step"), [(2, 0), (40, 38), (40, 39)])
+def test_the_first_and_the_last_refusal_that_a_run_can_record_are_read(tmp_path: Path, length: int, step: int) -> None:
+    assert len(read_rollouts(write_dataset(tmp_path / "set", [refused_at(step, length)]))) == 1
+
+
+@pytest.mark.parametrize("step", [-3, 0, 41])
+def test_a_success_outside_the_steps_of_its_episode(tmp_path: Path, step: int) -> None:
+    record = make_record(success=True, steps=40, success_step=step)
+    dataset = write_dataset(tmp_path / "set", [reaching_rollout(record, np.random.default_rng(0))])
+    assert f"field 'success_step': '{step}' is a step that the episode does not have" in refusal(dataset)
