@@ -70,18 +70,17 @@ def rollouts_build(
     workers: Annotated[int, typer.Option(help="Processes on this machine; the result does not depend on it.")] = 1,
 ) -> None:
     """Record the scripted agents over the cases, under P0, with their references; run again to continue."""
-    from ..builders.tasks_dataset.reading import load_instances
+    from ..builders.tasks_dataset.reading import load_instances, load_lite_cases
     from ..eval.release import build_rollouts, plan_rollouts
     from ..eval.rollouts.executors.choose import choose_executor
     from ..eval.selection import parse_numbers
-    from ..eval.submissions.coverage import lite_cases
 
     if compact and videos:
         raise InvalidInputError("--videos needs the simulator's states, which --compact leaves out: give one of them")
     if per_cell is not None and all_cases:
         raise InvalidInputError("--per-cell chooses some of the cases, --all-cases takes every one: give one of them")
     states = parse_numbers(init_states, "--init-states")
-    lite = () if all_cases else lite_cases()
+    lite = () if all_cases else load_lite_cases()
     plan = plan_rollouts(load_instances(), per_cell, agents.split(","), init_states=states, lite=lite)
     with progress_bar("rollouts", plan.rollouts) as advance:
         build_rollouts(out, plan, choose_executor(workers, None), compact=compact, progress=show_by_agent(advance))

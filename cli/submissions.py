@@ -35,10 +35,9 @@ def verify(
 
     Needs no policy and no GPU. Exit code 1 where something is wrong.
     """
-    from ..builders.tasks_dataset.reading import load_all_instances
+    from ..builders.tasks_dataset.reading import load_all_instances, load_lite_cases
     from ..eval.rollouts.run import with_references
     from ..eval.selection import select_conflicts
-    from ..eval.submissions.coverage import lite_cases
     from ..eval.submissions.results_file import read_result, verification_json
     from ..eval.submissions.submit import fetch_submission
     from ..eval.submissions.verify import fresh_seed, verification_of, verify_submission
@@ -54,7 +53,7 @@ def verify(
             sample=sample,
             seed=fresh_seed() if seed is None else seed,
             wanted=None if chosen is None else with_references(chosen, everything),
-            lite=lite_cases(tasks),
+            lite=load_lite_cases(tasks),
             claimed=claimed,
             address=(source.repo_id, source.commit),
             tolerance=tolerance,
@@ -95,8 +94,7 @@ def submit(
 
     Exit code 1 where a check objects; nothing is sent then.
     """
-    from ..builders.tasks_dataset.reading import load_all_instances
-    from ..eval.submissions.coverage import lite_cases
+    from ..builders.tasks_dataset.reading import load_all_instances, load_lite_cases
     from ..eval.submissions.results import POLICY, SCRIPTED_AGENT
     from ..eval.submissions.results_file import result_json
     from ..eval.submissions.submit import check_submission, fetch_submission, open_pull_request, review_page
@@ -104,7 +102,7 @@ def submit(
     warn_of_unfinished(dataset)
     kind = SCRIPTED_AGENT if scripted else POLICY
     source = fetch_submission(dataset)
-    checked = check_submission(source, load_all_instances(tasks), kind=kind, lite=lite_cases(tasks))
+    checked = check_submission(source, load_all_instances(tasks), kind=kind, lite=load_lite_cases(tasks))
     typer.echo(review_page(checked))
     if out is not None:
         write_atomic(out, result_json(checked.result))

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from ..builders.rollouts.packing import pack_dataset
-from ..builders.tasks_dataset.reading import load_instances
+from ..builders.tasks_dataset.reading import load_instances, load_lite_cases
 from ..toolkit.atomic_files import write_atomic
 from ..toolkit.errors import InvalidInputError, NotFoundError, choices
 from ..toolkit.libero.base_tasks import base_task
@@ -27,7 +27,6 @@ from .recordings.video_files import RENDERED, video_path
 from .rollouts.executors.base import Executor
 from .rollouts.run import RunProgress, run_policy, with_references
 from .selection import select_conflicts
-from .submissions.coverage import lite_cases
 from .submissions.results import SCRIPTED_AGENT
 from .submissions.results_file import RESULTS_FOLDER, VERIFIED_FOLDER, read_results, result_json, verification_json
 from .submissions.submit import SubmissionSource, check_submission
@@ -156,7 +155,7 @@ def build_rollouts(
         if compact:
             pack_dataset(out / agent)
         source = SubmissionSource(folder=out / agent, repo_id="", commit="")
-        result = check_submission(source, everything, kind=SCRIPTED_AGENT, lite=lite_cases()).result
+        result = check_submission(source, everything, kind=SCRIPTED_AGENT, lite=load_lite_cases()).result
         write_atomic(out / RESULTS_FOLDER / result.file_name, result_json(result))
 
 
@@ -184,7 +183,7 @@ def verify_rollouts(
             sample=sample,
             seed=fresh_seed(),
             wanted=plan.instances,
-            lite=lite_cases(),
+            lite=load_lite_cases(),
             claimed=result,
             progress=progress,
         )

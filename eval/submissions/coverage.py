@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow.compute as pc
 
 from ...builders.rollouts.episode_record import PROBES
-from ...builders.tasks_dataset.reading import load_tasks
 from ...toolkit.records import Arm, Instance, LanguageProbe, Prompt
 from ..recordings.rollout_set import RolloutSet
 
@@ -38,18 +36,6 @@ class Coverage:
 
     def __str__(self) -> str:
         return self.kind if self.kind == COMPLETE else f"{self.kind}: {self.rollouts:,} of {self.of:,}"
-
-
-def lite_cases(tasks: Path | None = None) -> frozenset[str]:
-    """Ids of the cases that a task release marks as its lite selection; none where it marks none.
-
-    Args:
-        tasks: The release; by default the packaged one.
-    """
-    cases = load_tasks("cases", tasks)
-    if "lite" not in cases.column_names:
-        return frozenset()
-    return frozenset(name for name, lite in zip(cases["case_id"], cases["lite"], strict=True) if lite)
 
 
 def coverage_of(rollouts: RolloutSet, instances: Sequence[Instance], lite: Collection[str] = ()) -> Coverage:

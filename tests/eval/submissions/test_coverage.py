@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from conflictvla.builders.rollouts.schema import FRAME_FEATURES, Rollout
-from conflictvla.builders.tasks_dataset.reading import load_instances, packaged_tasks
+from conflictvla.builders.tasks_dataset.reading import load_instances, load_lite_cases, packaged_tasks
 from conflictvla.eval.recordings.reading import read_rollouts
 from conflictvla.eval.submissions.checks.rollout_checks import check_rollouts
 from conflictvla.eval.submissions.coverage import (
@@ -21,7 +21,6 @@ from conflictvla.eval.submissions.coverage import (
     PARTIAL,
     Coverage,
     coverage_of,
-    lite_cases,
 )
 from conflictvla.toolkit.records import Instance
 
@@ -81,14 +80,14 @@ def test_the_lite_selection_is_called_lite_only_where_all_of_it_is_there(tmp_pat
 
 
 def test_the_lite_selection_of_a_task_release_is_what_its_column_marks(tmp_path: Path) -> None:
-    marked = lite_cases()
+    marked = load_lite_cases()
     assert len(marked) == 160
     tasks = Path(shutil.copytree(packaged_tasks(), tmp_path / "tasks"))
     cases = pq.read_table(tasks / "cases/test.parquet")
     place = cases.column_names.index("lite")
     chosen = [name in sorted(marked)[:3] for name in cases["case_id"].to_pylist()]
     pq.write_table(cases.set_column(place, cases.schema.field("lite"), pa.array(chosen)), tasks / "cases/test.parquet")
-    assert lite_cases(tasks) == frozenset(sorted(marked)[:3])
+    assert load_lite_cases(tasks) == frozenset(sorted(marked)[:3])
 
 
 def test_a_lite_run_is_not_asked_for_the_other_cases_and_every_other_run_is(tmp_path: Path) -> None:
