@@ -32,13 +32,13 @@ def evaluate(
     executor: Executor | None = None,
     progress: Callable[[RunProgress], None] | None = None,
 ) -> Scores:
-    """Run a policy on conflict instances and their references, and score the pairs.
+    """Run a policy on conflict instances and their references, and score them.
 
     Args:
         policy: A policy, or its name (see ``load_policy``).
-        instances: Conflict instances and controls; by default all released conflicts, under P0 and P1 with five initial
-            states the full evaluation of 14,530 rollouts. ``RunSelection(lite=True).instances()`` are those of the
-            lite selection. References are added.
+        instances: Conflict instances, controls and references; by default all released conflicts, under P0 and P1 with
+            five initial states the full evaluation of 14,530 rollouts. ``RunSelection(lite=True).instances()`` are
+            those of the lite selection. Missing references are added.
         out: Folder that receives the dataset of rollouts, named after the policy.
         prompts: Names of prompt conditions, such as ``("P0", "placebo")``. By default those of the given instances
             (P0 and P1 where none are given) and all of ``prompts_file``.
@@ -50,8 +50,8 @@ def evaluate(
         progress: Called with the state of the run after each rollout.
 
     Raises:
-        InvalidInputError: The folder holds rollouts under other settings or an unfinished run of more, or cannot be
-            written; or the file of prompts cannot be used.
+        InvalidInputError: There are no instances; the folder holds rollouts under other settings or an unfinished run
+            of more, or cannot be written; or the file of prompts cannot be used.
         NotFoundError: There is no such prompt condition.
         PolicyError: The policy failed; call again to continue where it stopped.
     """
@@ -79,9 +79,19 @@ def evaluate(
 def _with_references_under(
     instances: Sequence[Instance], prompts: Sequence[str] | None, own: Sequence[PromptCondition]
 ) -> tuple[Instance, ...]:
-    """The instances under these prompt conditions, by default their own and the user's, with their references."""
+    """The instances under these prompt conditions, by default their own and the user's, with their references.
+
+    Given references are run as they are, those that pair with nothing here too.
+    """
+    if not instances:
+        raise InvalidInputError("instances is empty, so there is nothing to run: leave it out to run all of them")
     if prompts is None:
         prompts = [*dict.fromkeys(instance.prompt for instance in instances), *(condition.name for condition in own)]
     conditions = choose_prompts(prompts, own)
-    conflicts = [i for i in under_prompts(instances, conditions) if i.arm is not Arm.REFERENCE]
-    return with_references(conflicts, under_prompts(load_instances(), conditions))
+    given = under_prompts(instances, conditions)
+    references = {i.instance_id: i for i in given if i.arm is Arm.REFERENCE}
+    others = [i for i in given if i.arm is not Arm.REFERENCE]
+    paired = with_references(others, (*under_prompts(load_instances(), conditions), *references.values()))
+    for instance in paired:
+        references.pop(instance.instance_id, None)
+    return (*paired, *references.values())

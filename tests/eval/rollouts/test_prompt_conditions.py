@@ -12,6 +12,7 @@ from conflictvla.eval.evaluate import evaluate
 from conflictvla.eval.policies.interface import Episode
 from conflictvla.eval.policies.scripted.agents import Refuse
 from conflictvla.eval.recordings.reading import read_rollouts
+from conflictvla.eval.run_selection import RunSelection
 from conflictvla.toolkit.errors import InvalidInputError, NotFoundError
 from conflictvla.toolkit.prompts import PLACEBO, PREMISE_CHECK, prompt_sha256
 from conflictvla.toolkit.records import Arm, Instance
@@ -107,6 +108,24 @@ def test_a_policy_is_handed_the_words_whether_run_by_command_or_in_python(prompt
     assert set(policy.heard) == heard
     assert len(policy.heard) == 4
     assert sorted(scores.pairs["prompt"].to_pylist()) == ["P1", "careful"]
+
+
+def test_given_references_are_run_alone_and_beside_cases_of_other_tasks(tmp_path: Path) -> None:
+    alone = RunSelection(cases=CASE.case_id, prompts=["P0"], references_only=True).instances()
+    other = next(i for i in load_instances() if i.arm is Arm.REFERENCE and i.base_task != CASE.base_task)
+    scores = evaluate("refuse", alone, out=tmp_path / "alone", init_states=[0])
+    assert (scores.provenance.references, scores.provenance.conflicts) == (1, 0)
+    assert scores.table("success")["n"].to_pylist() == [1, 1, 1]  # of all, the suite and the task
+
+    evaluate("refuse", [*alone, CASE, other, other], out=tmp_path / "both", prompts=["P0"], init_states=[0])
+    recorded = [record.instance_id for record in read_rollouts(tmp_path / "both").records()]
+    assert sorted(recorded) == sorted([alone[0].instance_id, CASE.instance_id, other.instance_id])
+
+
+def test_nothing_to_run_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="instances is empty, so there is nothing to run") as caught:
+        evaluate("refuse", [], out=tmp_path)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
