@@ -90,10 +90,11 @@ def _rollouts_card(folder: Path, repo_id: str, version: str) -> str:
     needed = [name for name in FRAME_FEATURES if name not in OPTIONAL_FEATURES]
     rollouts = read_rollouts(folder, needed, optional=list(OPTIONAL_FEATURES))
     scores = score(folder)
-    same = [refusal.rollout_id for refusal in scores.refusals if refusal.field == SAME_PROMPT]
+    refused = (*scores.refusals, *scores.refused_controls)
+    same = [refusal.rollout_id for refusal in refused if refusal.field == SAME_PROMPT]
     if same:
         raise InvalidInputError(
-            f"{folder}: {len(same)} conflict rollouts have the {SAME_PROMPT}, the first {same[0]}: record them with "
+            f"{folder}: {len(same)} rollouts have the {SAME_PROMPT}, the first {same[0]}: record them with "
             "prompts that hold the instruction"
         )
     provenance = scores.provenance

@@ -23,12 +23,16 @@ from conflictvla.eval.recordings.sources import packaged_rollouts
 from conflictvla.eval.recordings.video_files import RENDERED
 from conflictvla.eval.scores.scores import score
 from conflictvla.eval.statistics.intervals import Interval
+from conflictvla.eval.submissions.publish import plan_publication
 from conflictvla.eval.submissions.results_file import read_result, read_results, result_json
+from conflictvla.toolkit.errors import InvalidInputError
 from conflictvla.toolkit.prompts import prompt_sha256
+from conflictvla.toolkit.records import Arm
 
 from ...hub.hub_server import Hub
 from ..in_process import Done, conflictvla
 from ..leaderboard.made_up_results import write_board
+from ..synthetic_rollouts import small_evaluation, with_controls, write_dataset
 
 UNDEFINED = Interval(value=math.nan, low=math.nan, high=math.nan)
 VERSION = PROBES_VERSION
@@ -47,6 +51,18 @@ def tasks(tmp_path: Path) -> Path:
 @pytest.fixture(scope="module")
 def rollouts() -> Path:
     return packaged_rollouts() / "persist"
+
+
+PAIR = "libero_goal/put_the_bowl_on_the_plate/reference/P0"
+"""The reference of the first rollouts of ``small_evaluation``."""
+
+
+def card_of(folder: Path) -> str:
+    """The card with which a folder would be published."""
+    files = plan_publication(folder, repo_id="ann/x", version="1.0.0").files
+    content = next(file.content for file in files if file.path == "README.md")
+    assert isinstance(content, bytes)
+    return content.decode()
 
 
 def publish(folder: Path, repo_id: str, *options: str, version: str = VERSION) -> Done:
@@ -236,10 +252,31 @@ def test_rollouts_whose_two_prompts_are_one_string_are_not_published(rollouts: P
     pq.write_table(table, file)
     done = publish(folder, "ann/same")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert (
-        f"1 conflict rollouts have the same prompt as the reference rollout, the first {rows[conflict]['rollout_id']}"
-        in (done.stderr)
+    assert f"1 rollouts have the same prompt as the reference rollout, the first {rows[conflict]['rollout_id']}" in (
+        done.stderr
     )
+
+
+@pytest.mark.parametrize("arm", [Arm.CONFLICT, Arm.CONTROL])
+def test_no_arm_is_published_in_the_prompt_of_its_reference(tmp_path: Path, arm: Arm) -> None:
+    made = with_controls(small_evaluation(prompts=["P0"]))
+    assert "24 on cases with their conflict repaired" in card_of(write_dataset(tmp_path / "honest", made))
+    text = made[0].episode.prompt_text
+    number = next(n for n, one in enumerate(made) if (one.episode.arm, one.episode.pair_id) == (arm, PAIR))
+    episode = replace(made[number].episode, prompt_text=text, prompt_sha256=prompt_sha256(text))
+    made[number] = replace(made[number], episode=episode)
+    with pytest.raises(InvalidInputError, match="1 rollouts have the same prompt as the reference rollout") as it:
+        card_of(write_dataset(tmp_path / "same", made))
+    assert episode.rollout_id in str(it.value)
+
+
+def test_references_alone_and_the_placebo_can_be_published(tmp_path: Path) -> None:
+    made = small_evaluation(prompts=["P0", "placebo"])
+    card = card_of(write_dataset(tmp_path / "both", made))
+    assert "| `P0` | `1.0` |" in card
+    assert "| `placebo` | `1.0` |" in card
+    references = [one for one in made if one.episode.arm is Arm.REFERENCE]
+    assert "0 on conflict cases, 12 on the base tasks' own" in card_of(write_dataset(tmp_path / "one", references))
 
 
 def test_published_results_load_whatever_is_undefined_and_are_shown(hub: Hub, tmp_path: Path) -> None:
@@ -248,7 +285,7 @@ def test_published_results_load_whatever_is_undefined_and_are_shown(hub: Hub, tm
     never = read_result(first)
     effect = Interval(value=0.2, low=-0.1, high=0.5)
     rows = tuple(
-        replace(r, measures={**r.measures, "FR": UNDEFINED}, premise_effect=effect)
+        replace(r, measures={**r.measures, "FR": UNDEFINED}, premise_effect=effect, controls=r.n, effect_tasks=1)
         for r in never.rows
         if r.prompt == "P0"
     )
