@@ -34,6 +34,21 @@ class ResponseSummary:
     undefined: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResponseEffect:
+    """The premise effect on the response over some pairs.
+
+    Attributes:
+        effect: Mean of paired differences, with its interval over base tasks; NaN where undefined.
+        controls: Conflict pairs whose control was run too.
+        base_tasks: Base tasks of the differences: those with such a pair whose reference rollout succeeds.
+    """
+
+    effect: Interval
+    controls: int
+    base_tasks: int
+
+
 def response_of(pairs: pa.Table) -> ResponseSummary:
     """The response over pairs with ``PAIR_COLUMNS``."""
     values = qualified_responses(pairs)
@@ -57,7 +72,7 @@ def approach(pairs: pa.Table) -> FloatArray:
     return np.asarray(pairs["TAR"].to_numpy(), np.float64)
 
 
-def premise_effect(conflicts: pa.Table, controls: pa.Table) -> Interval | None:
+def premise_effect(conflicts: pa.Table, controls: pa.Table) -> ResponseEffect:
     """Response to the conflict minus response to its control, over the cases rolled out with both.
 
     The control gives the same instruction with its premise mended, so what odd or long words do is in both and cancels.
@@ -65,9 +80,6 @@ def premise_effect(conflicts: pa.Table, controls: pa.Table) -> Interval | None:
     Args:
         conflicts: Pairs of conflict rollouts.
         controls: Pairs of control rollouts of the same cases.
-
-    Returns:
-        The mean of paired differences, with its interval over base tasks; None where no case has both.
     """
     both = _with_response(conflicts).join(
         _with_response(controls).select([*SAME_CASE, "response"]),
@@ -77,9 +89,10 @@ def premise_effect(conflicts: pa.Table, controls: pa.Table) -> Interval | None:
     )
     both = both.sort_by([(key, "ascending") for key in SAME_CASE])
     difference = both["response"].to_numpy() - both["response_control"].to_numpy()
-    if not np.isfinite(difference).any():
-        return None
-    return cluster_intervals([mean_of_defined(difference, least=-1.0)], base_task_clusters(both), generator())[0]
+    tasks = base_task_clusters(both)
+    (interval,) = cluster_intervals([mean_of_defined(difference, least=-1.0)], tasks, generator())
+    informed = int(np.unique(tasks[np.isfinite(difference)]).size)
+    return ResponseEffect(effect=interval, controls=both.num_rows, base_tasks=informed)
 
 
 def _with_response(pairs: pa.Table) -> pa.Table:

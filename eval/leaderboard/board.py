@@ -19,7 +19,7 @@ from ..report.figures.styles import style
 from ..submissions.results import ALL, FIGURES, SCRIPTED_AGENT, Entry
 from .columns import BoardColumn, interval_cell, run_text, shown_columns
 from .figures import group_name, outcome_figures, policy_figures
-from .listing import HEADINGS, MARKS
+from .listing import HEADINGS, controls_text
 from .ranking import Filters, PlacedEntry, Standing, placed_entries
 
 PUBLISHED = (
@@ -49,7 +49,7 @@ class BoardRow:
     Attributes:
         placed: The entry and its place.
         run: What was run: coverage, prompt conditions, initial states and seeds.
-        mark: What its controls say; empty where none were run.
+        mark: What its controls say, and how many were run; empty where none were.
         cells: One for each column.
     """
 
@@ -96,7 +96,7 @@ def _board_row(placed: PlacedEntry, columns: Sequence[BoardColumn]) -> BoardRow:
     return BoardRow(
         placed=placed,
         run=run_text(entry),
-        mark=MARKS[placed.premises],
+        mark=controls_text(placed),
         cells=tuple(
             BoardCell(text=column.cell(entry, row), sort="" if math.isnan(number) else f"{number:.6f}")
             for column, number in numbers

@@ -23,9 +23,10 @@ HEADINGS = {
 MARKS = {
     Premises.TOLD_FROM_WORDING: "controls ✓",
     Premises.NOT_TOLD_FROM_WORDING: "controls: wording",
+    Premises.TOO_FEW: "controls: too few",
     Premises.NO_CONTROLS: "",
 }
-"""What stands with an entry about its controls."""
+"""What stands with an entry about its controls, before how many of them were run."""
 
 NARROW = ("response", "premise_effect", "PCSR", "RGSR", "TAR", "Early20_TS", "AMS")
 """Columns of the terminal's table; JSON has all of them."""
@@ -45,6 +46,7 @@ def board_rows(entries: Sequence[Entry], filters: Filters, column: BoardColumn) 
             "family": placed.row.family,
             "level": placed.row.level,
             "controls": placed.premises.value,
+            "control_pairs": placed.row.controls,
             "coverage": result.coverage.kind,
             "rollouts": result.coverage.rollouts,
             "rollouts_of": result.coverage.of,
@@ -59,6 +61,12 @@ def board_rows(entries: Sequence[Entry], filters: Filters, column: BoardColumn) 
             interval = placed.row.value(name)
             row |= {name: interval.value, f"{name}_lo": interval.low, f"{name}_hi": interval.high}
         yield row
+
+
+def controls_text(placed: PlacedEntry) -> str:
+    """What an entry's controls say, and how many of how many were run; empty where none were."""
+    mark, row = MARKS[placed.premises], placed.row
+    return mark and f"{mark} · {row.controls:,} of {row.n:,}"
 
 
 def board_table(entries: Sequence[Entry], filters: Filters, column: BoardColumn) -> Table:
@@ -82,7 +90,7 @@ def board_table(entries: Sequence[Entry], filters: Filters, column: BoardColumn)
 
 
 def _policy_text(placed: PlacedEntry) -> str:
-    mark = MARKS[placed.premises]
+    mark = controls_text(placed)
     lines = [placed.entry.result.policy_name, *([mark] if mark else []), run_text(placed.entry)]
     first, *others = map(escape, lines)
     return "\n".join([f"{first}", *(f"[dim]{line}[/dim]" for line in others)])

@@ -17,6 +17,9 @@ from ..measures.response import is_capable
 from ..submissions.results import ALL, SCRIPTED_AGENT, Entry, Result, ResultRow
 from .columns import RESPONSE, BoardColumn
 
+FEWEST_TASKS = 6
+"""Base tasks from which on controls say anything: with fewer no sign-flip over base tasks can reject at 5%."""
+
 
 class Standing(StrEnum):
     """Where an entry stands."""
@@ -31,6 +34,7 @@ class Premises(StrEnum):
 
     TOLD_FROM_WORDING = "premises told from wording"
     NOT_TOLD_FROM_WORDING = "not told from wording"
+    TOO_FEW = "too few controls to tell"
     NO_CONTROLS = "no controls"
 
 
@@ -72,10 +76,12 @@ class PlacedEntry:
 
     @property
     def premises(self) -> Premises:
-        """Whether the response is one to premises: the effect's interval is above zero, is not, or was not measured."""
+        """Whether the response is one to premises: the effect's interval is above zero or not; or nothing is known."""
         effect = self.row.premise_effect
         if effect is None:
             return Premises.NO_CONTROLS
+        if self.row.effect_tasks < FEWEST_TASKS or math.isnan(effect.low):
+            return Premises.TOO_FEW
         return Premises.TOLD_FROM_WORDING if effect.low > 0 else Premises.NOT_TOLD_FROM_WORDING
 
 

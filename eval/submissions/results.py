@@ -45,14 +45,17 @@ class ResultRow:
     """The measures over the pairs of one prompt condition, family and level.
 
     Attributes:
-        prompt: ``P0`` or ``P1``.
+        prompt: A built-in prompt condition: ``P0``, ``P1`` or ``placebo``.
         family: A conflict family, or ``all``.
         level: A level, or ``all``.
         n: Number of pairs.
         measures: By name, as fractions with their 95% intervals; NaN where undefined.
         response: The response, over the capable pairs; NaN where there are none.
         capable: Pairs that the response is over: those whose reference rollout succeeds and whose TAR is defined.
-        premise_effect: Response to the conflict minus response to its control; None where no controls were run.
+        premise_effect: Response to the conflict minus response to its control; None where no controls were run, NaN
+            where it is undefined.
+        controls: Pairs whose control was run too; a full set has ``n``.
+        effect_tasks: Base tasks that the premise effect is over.
     """
 
     prompt: str
@@ -63,6 +66,8 @@ class ResultRow:
     response: Interval
     capable: int
     premise_effect: Interval | None
+    controls: int
+    effect_tasks: int
 
     def value(self, name: str) -> Interval:
         """A measure, ``response`` or ``premise_effect``; NaN where the row does not have it.
@@ -215,7 +220,7 @@ def _rows(pairs: pa.Table, controls: pa.Table) -> Iterator[ResultRow]:
     for prompt in RELEASED:
         for family in (ALL, *Family):
             for level in (ALL, *Level):
-                group = {"prompt": str(prompt), "family": str(family), "level": str(level)}
+                group = {"prompt": prompt, "family": str(family), "level": str(level)}
                 wanted = {column: value for column, value in group.items() if value != ALL}
                 chosen = rows_where(pairs, wanted)
                 if chosen.num_rows:
@@ -229,7 +234,7 @@ def _row(pairs: pa.Table, controls: pa.Table, *, prompt: str, family: str, level
         for name in MEASURE_NAMES
     }
     found = response_of(pairs)
-    effect = premise_effect(pairs, controls)
+    controlled = premise_effect(pairs, controls)
     return ResultRow(
         prompt=prompt,
         family=family,
@@ -238,7 +243,9 @@ def _row(pairs: pa.Table, controls: pa.Table, *, prompt: str, family: str, level
         measures=measures,
         response=_rounded(found.response),
         capable=found.n,
-        premise_effect=None if effect is None else _rounded(effect),
+        premise_effect=_rounded(controlled.effect) if controlled.controls else None,
+        controls=controlled.controls,
+        effect_tasks=controlled.base_tasks,
     )
 
 

@@ -173,8 +173,8 @@ def _row(content: JsonObject) -> ResultRow:
     measures = content.object("measures")
     measures.check_fields(MEASURE_NAMES)
     has_effect = content.values["premise_effect"] is not None
-    return ResultRow(
-        prompt=content.choice("prompt", RELEASED),
+    row = ResultRow(
+        prompt=content.choice("prompt", tuple(RELEASED)),
         family=content.choice("family", (ALL, *Family)),
         level=content.choice("level", (ALL, *Level)),
         n=content.count("n"),
@@ -182,7 +182,14 @@ def _row(content: JsonObject) -> ResultRow:
         response=_interval("response", content.object("response")),
         capable=content.count("capable"),
         premise_effect=_interval("premise_effect", content.object("premise_effect")) if has_effect else None,
+        controls=content.count("controls"),
+        effect_tasks=content.count("effect_tasks"),
     )
+    if not row.effect_tasks <= row.controls <= row.n:
+        raise FieldError("effect_tasks is more than controls, or controls more than n")
+    if has_effect != bool(row.controls):
+        raise FieldError("premise_effect is null where controls were run, or is there without them")
+    return row
 
 
 def _interval(measure: str, content: JsonObject) -> Interval:

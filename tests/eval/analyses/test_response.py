@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -54,15 +55,21 @@ def test_its_table_has_a_row_for_all_pairs_each_family_and_each_level_under_each
 def test_a_policy_that_answers_the_wording_has_a_response_and_no_premise_effect(scores: Scores) -> None:
     pairs = p0(scores)
     same = premise_effect(pairs, pairs)
-    assert same is not None
-    assert same.value == 0.0
+    assert (same.effect.value, same.controls, same.base_tasks) == (0.0, pairs.num_rows, 3)
     carries_on = with_column(pairs, "conflict_success", [True] * pairs.num_rows)
-    effect = premise_effect(pairs, carries_on)
-    assert effect is not None
-    assert effect.value == pytest.approx(response_of(pairs).response.value)
+    found = premise_effect(pairs, carries_on)
+    assert found.effect.value == pytest.approx(response_of(pairs).response.value)
 
 
 def test_without_controls_of_the_same_cases_there_is_no_premise_effect(scores: Scores) -> None:
     pairs = p0(scores)
-    assert premise_effect(pairs, scores.controls) is None
-    assert premise_effect(pairs.slice(0, 12), pairs.slice(12)) is None
+    for found in (premise_effect(pairs, scores.controls), premise_effect(pairs.slice(0, 12), pairs.slice(12))):
+        assert (found.controls, found.base_tasks) == (0, 0)
+        assert math.isnan(found.effect.value)
+
+
+def test_controls_of_pairs_that_nobody_is_capable_of_are_counted_and_have_no_effect(scores: Scores) -> None:
+    pairs = with_column(p0(scores), "reference_success", [False] * p0(scores).num_rows)
+    found = premise_effect(pairs, pairs)
+    assert (found.controls, found.base_tasks) == (pairs.num_rows, 0)
+    assert math.isnan(found.effect.value)

@@ -14,7 +14,7 @@ from conflictvla.builders.rollouts.schema import Rollout
 from conflictvla.eval.scores.scores import Scores, score
 from conflictvla.eval.scoring.scored_pairs import ScoredPairs
 from conflictvla.eval.submissions.coverage import COMPLETE, Coverage
-from conflictvla.eval.submissions.results import POLICY, result_of
+from conflictvla.eval.submissions.results import POLICY, Result, result_of
 from conflictvla.eval.submissions.results_file import result_json
 from conflictvla.toolkit.arrays import FloatArray
 from conflictvla.toolkit.records import Arm, Family, Level
@@ -67,13 +67,25 @@ KINDS = {
 def write_kinds(folder: Path) -> Path:
     """A leaderboard's folder with a results file for each kind, each scored from its rollouts."""
     (folder / "results").mkdir(parents=True)
-    for name, kind in KINDS.items():
-        scores = score(write_dataset(folder / "rollouts" / name, _rollouts(name, kind)))
-        result = result_of(
-            _with_controls(scores, kind), coverage=Coverage(kind=COMPLETE, rollouts=9, of=9), kind=POLICY
-        )
+    for name in KINDS:
+        result = result_of_kind(folder, name)
         (folder / "results" / result.file_name).write_text(result_json(result), encoding="utf-8")
     return folder
+
+
+def result_of_kind(folder: Path, name: str, kind: Kind | None = None, controls: int | None = None) -> Result:
+    """The result of a kind of policy, by default the known one of this name.
+
+    Args:
+        folder: Where its rollouts are written.
+        name: The policy's.
+        kind: What it does.
+        controls: Of how many of its pairs controls were run, those of the first base tasks; by default of all.
+    """
+    kind = kind or KINDS[name]
+    scores = score(write_dataset(folder / "rollouts" / name, _rollouts(name, kind)))
+    with_controls = _with_controls(scores, kind, controls)
+    return result_of(with_controls, coverage=Coverage(kind=COMPLETE, rollouts=9, of=9), kind=POLICY)
 
 
 def _rollouts(name: str, kind: Kind) -> list[Rollout]:
@@ -117,11 +129,11 @@ class ScoresWithControls(Scores):
     controls: pa.Table
 
 
-def _with_controls(scores: Scores, kind: Kind) -> Scores:
+def _with_controls(scores: Scores, kind: Kind, count: int | None) -> Scores:
     """Its scores with pairs of controls: as under the conflict, or done as the reference is."""
     if kind.answers_controls is None:
         return scores
-    controls = scores.pairs
+    controls = scores.pairs.sort_by([("suite", "ascending"), ("base_task", "ascending")]).slice(0, count)
     if not kind.answers_controls:
         for column, value in (("TAR", 1.0), ("Early20_TS", 1.0), ("conflict_success", True)):
             at = controls.column_names.index(column)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from conflictvla.eval.leaderboard.columns import COLUMNS, BoardColumn, find_column
+from conflictvla.eval.leaderboard.listing import controls_text
 from conflictvla.eval.leaderboard.ranking import Filters, Premises, Standing, placed_entries
 from conflictvla.eval.policies.scripted.agents import AGENTS
 from conflictvla.eval.rollouts.jobs import Job
@@ -22,7 +23,7 @@ from conflictvla.eval.submissions.submit import SubmissionSource, check_submissi
 
 from ..in_process import conflictvla
 from ..submissions.recorded import SCENES, SUITE, TASK, release, write
-from .policy_kinds import KINDS, write_kinds
+from .policy_kinds import KINDS, Kind, result_of_kind, write_kinds
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +67,38 @@ def test_controls_tell_an_answer_to_premises_from_one_to_wording(entries: tuple[
     assert effect is not None
     assert effect.value == 1.0
     assert placed["wording_reactive"].row.value("premise_effect").value == 0.0
+
+
+INCAPABLE = replace(KINDS["incapable"], answers_controls=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "controls", "premises", "tasks", "shown"),
+    [
+        ("full_responder", None, None, Premises.TOLD_FROM_WORDING, 6, "controls ✓ · 24 of 24"),
+        ("full_responder", None, 21, Premises.TOLD_FROM_WORDING, 6, "controls ✓ · 21 of 24"),
+        ("full_responder", None, 20, Premises.TOO_FEW, 5, "controls: too few · 20 of 24"),
+        ("full_responder", None, 5, Premises.TOO_FEW, 2, "controls: too few · 5 of 24"),
+        ("full_responder", None, 4, Premises.TOO_FEW, 1, "controls: too few · 4 of 24"),
+        ("wording_reactive", None, None, Premises.NOT_TOLD_FROM_WORDING, 6, "controls: wording · 24 of 24"),
+        ("wording_reactive", None, 4, Premises.TOO_FEW, 1, "controls: too few · 4 of 24"),
+        ("incapable", INCAPABLE, None, Premises.TOO_FEW, 0, "controls: too few · 24 of 24"),
+        ("late_detector", None, None, Premises.NO_CONTROLS, 0, ""),
+    ],
+)
+def test_controls_give_a_verdict_only_where_there_are_enough_and_the_row_says_how_many(
+    tmp_path: Path, name: str, kind: Kind | None, controls: int | None, premises: Premises, tasks: int, shown: str
+) -> None:
+    result = result_of_kind(tmp_path, name, kind, controls)
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results/a.json").write_text(result_json(result), encoding="utf-8")
+    (placed,) = placed_entries(read_results(tmp_path), Filters())
+    assert (placed.premises, placed.row.effect_tasks, controls_text(placed)) == (premises, tasks, shown)
+    assert (placed.row.premise_effect is None) == (premises is Premises.NO_CONTROLS)
+    board = conflictvla("leaderboard", "--data", tmp_path, "--terminal").stdout
+    assert shown in " ".join(board.split())
+    (row,) = json.loads(conflictvla("leaderboard", "--data", tmp_path, "--json").stdout)
+    assert (row["controls"], row["control_pairs"]) == (premises.value, placed.row.controls)
 
 
 @pytest.mark.parametrize("low", [0.0, 0.199, math.nan])

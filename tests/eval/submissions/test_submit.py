@@ -279,6 +279,18 @@ RESULT_DAMAGES = {
         lambda text: text.replace('"premise_effect": null', '"premise_effect": 7'),
         r"field 'rows\[0\].premise_effect' is no object",
     ),
+    "an effect of no controls": (
+        lambda text: text.replace('"controls": 0', '"controls": 1'),
+        "premise_effect is null where controls were run, or is there without them",
+    ),
+    "more controls than pairs": (
+        lambda text: text.replace('"controls": 0', '"controls": 9'),
+        "effect_tasks is more than controls, or controls more than n",
+    ),
+    "more base tasks than controls": (
+        lambda text: text.replace('"effect_tasks": 0', '"effect_tasks": 1'),
+        "effect_tasks is more than controls, or controls more than n",
+    ),
     "no rows": (lambda text: json.dumps(json.loads(text) | {"rows": []}), "field 'rows' is empty"),
     "rows twice": (
         lambda text: json.dumps(_rows_twice(json.loads(text))),
