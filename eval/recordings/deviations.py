@@ -1,10 +1,10 @@
-"""Recorded prompts and horizons compared with those of the installed task release."""
+"""Recorded prompts and horizons compared with those of a task release, by default the installed one."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ...builders.tasks_dataset.reading import instances_table
 from ...toolkit.prompts import BUILT_IN, RELEASED
-from ...toolkit.records import LanguageProbe, Prompt
+from ...toolkit.records import Instance, LanguageProbe, Prompt
 
 PROMPT, OWN_PROMPT, HORIZON, NOT_COMPARED = "prompt", "own prompt", "horizon", "not compared"
 """Kinds of deviations."""
@@ -30,7 +30,7 @@ COMPARED = ("instance_id", "prompt", "prompt_version", "language_probe", "prompt
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deviation:
-    """Rollouts that were not run as the installed task release has it, or of which nobody can say so.
+    """Rollouts that were not run as the task release has it, or of which nobody can say so.
 
     Attributes:
         kind: One of ``RULES``.
@@ -49,14 +49,26 @@ class Deviation:
         return f"{what} in {self.count} rollout{'s' * (self.count != 1)}, the first of {self.example}"
 
 
-def find_deviations(episodes: pa.Table) -> tuple[Deviation, ...]:
-    """Deviations of recorded rollouts from the installed task release; none where they follow it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Released:
+    """What a task release fixes of an instance, as far as it is compared."""
+
+    instruction: str
+    prompt_text: str
+    horizon: int
+    tasks_version: str
+
+
+def find_deviations(episodes: pa.Table, instances: Iterable[Instance] | None = None) -> tuple[Deviation, ...]:
+    """Deviations of recorded rollouts from a task release; none where they follow it.
 
     Args:
         episodes: One row a rollout, with ``COMPARED``.
+        instances: The task release, all its arms; by default the installed one.
     """
+    released = _installed() if instances is None else {one.instance_id: _fixed_by(one) for one in instances}
     distinct = episodes.select(COMPARED).group_by(list(COMPARED)).aggregate([([], "count_all")])
-    return summed(deviation for row in distinct.to_pylist() for deviation in _deviations_of(row))
+    return summed(deviation for row in distinct.to_pylist() for deviation in _deviations_of(row, released))
 
 
 def summed(deviations: Iterable[Deviation]) -> tuple[Deviation, ...]:
@@ -70,11 +82,11 @@ def summed(deviations: Iterable[Deviation]) -> tuple[Deviation, ...]:
     return tuple(replace(first[key], count=counts[key]) for key in sorted(first))
 
 
-def _deviations_of(row: dict[str, Any]) -> Iterator[Deviation]:
+def _deviations_of(row: dict[str, Any], release: Mapping[str, _Released]) -> Iterator[Deviation]:
     """Every way in which the episodes with these values are not as the release has them."""
-    released, example, count = _released().get(_released_id(row)), row["instance_id"], row["count_all"]
-    if released is None or released["tasks_version"] != row["tasks_version"]:
-        detail = _why_not(row["tasks_version"])
+    released, example, count = release.get(_released_id(row)), row["instance_id"], row["count_all"]
+    if released is None or released.tasks_version != row["tasks_version"]:
+        detail = _why_not(row["tasks_version"], release)
         yield Deviation(kind=NOT_COMPARED, detail=detail, count=count, example=example)
         return
     if row["prompt_text"] != _expected_prompt(row, released):
@@ -82,8 +94,8 @@ def _deviations_of(row: dict[str, Any]) -> Iterator[Deviation]:
     elif row["prompt"] not in BUILT_IN:
         condition = f"{row['prompt']} {row['prompt_version'] or 'without version'}"
         yield Deviation(kind=OWN_PROMPT, detail=condition, count=count, example=example)
-    if row["horizon"] != released["horizon"]:
-        both = f"{example} ({row['horizon']} instead of {released['horizon']})"
+    if row["horizon"] != released.horizon:
+        both = f"{example} ({row['horizon']} instead of {released.horizon})"
         yield Deviation(kind=HORIZON, detail="", count=count, example=both)
 
 
@@ -97,24 +109,29 @@ def _released_id(row: dict[str, Any]) -> str:
     return f"{instance_id.removesuffix(ending)}/{Prompt.P0}{probe}" if instance_id.endswith(ending) else instance_id
 
 
-def _expected_prompt(row: dict[str, Any], released: dict[str, Any]) -> str:
+def _expected_prompt(row: dict[str, Any], released: _Released) -> str:
     """The released prompt; under a user's own condition the recorded one, where it holds the released instruction."""
     if row["prompt"] in RELEASED:
-        return str(released["prompt_text"])
+        return released.prompt_text
     if row["prompt"] in BUILT_IN:
-        return BUILT_IN[row["prompt"]].text(released["instruction"])
-    return str(row["prompt_text"] if released["instruction"] in row["prompt_text"] else released["instruction"])
+        return BUILT_IN[row["prompt"]].text(released.instruction)
+    return str(row["prompt_text"] if released.instruction in row["prompt_text"] else released.instruction)
 
 
-def _why_not(tasks_version: str) -> str:
-    installed = sorted({row["tasks_version"] for row in _released().values()})
+def _why_not(tasks_version: str, release: Mapping[str, _Released]) -> str:
+    installed = sorted({released.tasks_version for released in release.values()})
     if tasks_version not in installed:
         return f"recorded with tasks {tasks_version}, installed are {' and '.join(installed)}"
     return f"tasks {tasks_version} do not have these instances"
 
 
+def _fixed_by(instance: Instance) -> _Released:
+    return _Released(**{field.name: getattr(instance, field.name) for field in fields(_Released)})
+
+
 @cache
-def _released() -> dict[str, dict[str, Any]]:
+def _installed() -> dict[str, _Released]:
     """What the installed release fixes of each instance, by its id."""
-    columns = ("instance_id", "instruction", "prompt_text", "horizon", "tasks_version")
-    return {row["instance_id"]: row for row in instances_table(columns).to_pylist()}
+    names = [field.name for field in fields(_Released)]
+    rows = instances_table(("instance_id", *names)).to_pylist()
+    return {row["instance_id"]: _Released(**{name: row[name] for name in names}) for row in rows}

@@ -9,15 +9,20 @@ import pyarrow.compute as pc
 
 from ...builders.rollouts.episode_record import PROBES
 from ...toolkit.records import Arm, Instance, LanguageProbe, Prompt
+from ..recordings.deviations import find_deviations
 from ..recordings.rollout_set import RolloutSet
 
 PROTOCOL_PROMPTS = (Prompt.P0, Prompt.P1)
 PROTOCOL_INIT_STATES = range(5)
 
+FIXED = ("prompt_text", "horizon", "tasks_version")
+"""What a rollout of the full evaluation has exactly as the task release says."""
+
 COMPLETE, LITE, PARTIAL, OFF_PROTOCOL = "complete", "lite", "partial", "off protocol"
 COVERAGES = (COMPLETE, LITE, PARTIAL, OFF_PROTOCOL)
 """Everything; every case of the lite selection, under P0 at least, and no other; less; or other initial states than
-0-4, or other seeds than 0 and those that follow it, so that nobody can pick a lucky one."""
+0-4, other seeds than 0 and those that follow it, so that nobody can pick a lucky one, or prompts or horizons that are
+not the task release's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +31,7 @@ class Coverage:
 
     Attributes:
         kind: One of ``COVERAGES``.
-        rollouts: Rollouts of the full evaluation that are there.
+        rollouts: Rollouts of the full evaluation that are there, with the task release's prompts and horizons.
         of: Rollouts that it has: every case and reference under P0 and P1 in initial states 0-4, for each seed.
     """
 
@@ -43,7 +48,7 @@ def coverage_of(rollouts: RolloutSet, instances: Sequence[Instance], lite: Colle
 
     Args:
         rollouts: Of one policy. Those under a probe, and those that the policy did not finish, cover nothing.
-        instances: The task release, references and conflicts.
+        instances: The task release, all its arms.
         lite: Ids of the cases in its lite selection.
     """
     full = {i.instance_id: i for i in instances if _is_in_full(i)}
@@ -54,16 +59,25 @@ def coverage_of(rollouts: RolloutSet, instances: Sequence[Instance], lite: Colle
         sorted(set(plain.filter(pc.equal(plain["arm"], Arm.CONFLICT.value))[name].to_pylist()))
         for name in ("seed", "init_state")
     )
-    runs = zip(*(plain[name].to_pylist() for name in ("instance_id", "init_state", "seed")), strict=True)
-    done = {run for run in runs if run[0] in full and run[1] in PROTOCOL_INIT_STATES and run[2] in seeds}
+    columns = [plain[name].to_pylist() for name in ("instance_id", "init_state", "seed", *FIXED)]
+    done = {
+        (name, state, seed)
+        for name, state, seed, *fixed in zip(*columns, strict=True)
+        if name in full and state in PROTOCOL_INIT_STATES and seed in seeds and fixed == _fixed(full[name])
+    }
     of = len(full) * len(PROTOCOL_INIT_STATES) * max(len(seeds), 1)
-    if seeds != list(range(len(seeds))) or not set(states) <= set(PROTOCOL_INIT_STATES):
+    on_protocol = seeds == list(range(len(seeds))) and set(states) <= set(PROTOCOL_INIT_STATES)
+    if not on_protocol or find_deviations(rollouts.episodes, instances):
         kind = OFF_PROTOCOL
     elif len(done) == of:
         kind = COMPLETE
     else:
         kind = LITE if _is_whole_lite(done, full, seeds, lite) else PARTIAL
     return Coverage(kind=kind, rollouts=len(done), of=of)
+
+
+def _fixed(instance: Instance) -> list[object]:
+    return [getattr(instance, name) for name in FIXED]
 
 
 def _is_in_full(instance: Instance) -> bool:

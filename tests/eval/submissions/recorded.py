@@ -17,6 +17,7 @@ from conflictvla.eval.policies.scripted.motion import Motion
 from conflictvla.eval.rollouts.jobs import Job
 from conflictvla.eval.rollouts.rollout import run_rollout
 from conflictvla.eval.rollouts.versions import installed_versions
+from conflictvla.toolkit.prompts import prompt_sha256
 from conflictvla.toolkit.records import Arm, Instance, Prompt
 from conflictvla.toolkit.simulation.scene_pool import ScenePool
 
@@ -66,6 +67,15 @@ def honest() -> tuple[Rollout, ...]:
 
 def with_episode(rollout: Rollout, **changes: Any) -> Rollout:
     return replace(rollout, episode=replace(rollout.episode, **changes))
+
+
+def under_prompt(rollout: Rollout, name: str, text: str) -> Rollout:
+    """A P0 rollout as if the policy had received this text, under a prompt condition of this name."""
+    ids = ("instance_id", "pair_id", "rollout_id")
+    renamed = {key: getattr(rollout.episode, key).replace("/P0", f"/{name}") for key in ids}
+    return with_episode(
+        rollout, prompt=name, prompt_text=text, prompt_sha256=prompt_sha256(text), prompt_version="1.0", **renamed
+    )
 
 
 def write(folder: Path, rollouts: Sequence[Rollout], *, states: bool = True) -> Path:

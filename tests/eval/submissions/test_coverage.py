@@ -22,9 +22,10 @@ from conflictvla.eval.submissions.coverage import (
     Coverage,
     coverage_of,
 )
+from conflictvla.toolkit.prompts import PLACEBO, prompt_sha256
 from conflictvla.toolkit.records import Instance
 
-from .recorded import honest, lite, release, with_episode, write
+from .recorded import honest, lite, release, under_prompt, with_episode, write
 
 
 def runs(states: Sequence[int], seeds: Sequence[int] = (0,), which: Sequence[int] = (0, 1, 2)) -> list[Rollout]:
@@ -63,6 +64,43 @@ def test_initial_states_and_seeds_are_the_protocols_or_it_is_not_complete(
 ) -> None:
     found = covered(tmp_path / "a", runs(states, seeds), release())
     assert (found.kind, found.rollouts, found.of) == (kind, rollouts, 15 * len(seeds))
+
+
+def changed_runs(**changes: object) -> list[Rollout]:
+    """A complete evaluation, of which the first case was run otherwise in every initial state."""
+    first = release()[1].instance_id
+    return [with_episode(r, **changes) if r.episode.instance_id == first else r for r in runs(range(5))]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"horizon": release()[1].horizon + 20},
+        {"tasks_version": "0.9.0"},
+        {"prompt_text": "please stop", "prompt_sha256": prompt_sha256("please stop")},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_what_was_run_otherwise_than_the_release_has_it_is_off_protocol_and_does_not_count(
+    tmp_path: Path, changes: dict[str, object]
+) -> None:
+    found = covered(tmp_path / "a", changed_runs(**changes), release())
+    assert (found.kind, found.rollouts, found.of) == (OFF_PROTOCOL, 10, 15)
+
+
+def test_the_placebo_beside_it_leaves_a_full_evaluation_complete_and_words_of_ones_own_do_not(tmp_path: Path) -> None:
+    placebo = [under_prompt(r, "placebo", PLACEBO.text(r.episode.instruction)) for r in runs(range(5))]
+    own = [under_prompt(r, "own", f"please {r.episode.instruction}") for r in runs(range(5))]
+    found = covered(tmp_path / "placebo", [*runs(range(5)), *placebo], release())
+    assert (found.kind, found.rollouts, found.of) == (COMPLETE, 15, 15)
+    assert covered(tmp_path / "own", [*runs(range(5)), *own], release()).kind == OFF_PROTOCOL
+    assert covered(tmp_path / "alone", placebo, release()) == Coverage(kind=PARTIAL, rollouts=0, of=15)
+
+
+def test_further_seeds_of_the_references_change_no_coverage(tmp_path: Path) -> None:
+    more = runs(range(5), seeds=(1, 7), which=(0,))
+    found = covered(tmp_path / "a", [*runs(range(5)), *more], release())
+    assert (found.kind, found.rollouts, found.of) == (COMPLETE, 15, 15)
 
 
 def test_p0_alone_is_part_of_a_release_that_has_both_prompts(tmp_path: Path) -> None:
