@@ -36,14 +36,13 @@ def verify(
     Needs no policy and no GPU. Exit code 1 where something is wrong.
     """
     from ..builders.tasks_dataset.reading import load_all_instances, load_lite_cases
-    from ..eval.rollouts.run import with_references
     from ..eval.selection import select_conflicts
     from ..eval.submissions.results_file import read_result, verification_json
     from ..eval.submissions.submit import fetch_submission
     from ..eval.submissions.verify import fresh_seed, verification_of, verify_submission
 
     everything = load_all_instances(tasks)
-    chosen = None if cases is None else select_conflicts(everything, cases, None)
+    chosen = None if cases is None else {str(one.case_id) for one in select_conflicts(everything, cases, None)}
     claimed = None if result is None else read_result(result)
     source = fetch_submission(submission)
     with progress_bar("rollouts", None) as advance:
@@ -52,7 +51,7 @@ def verify(
             everything,
             sample=sample,
             seed=fresh_seed() if seed is None else seed,
-            wanted=None if chosen is None else with_references(chosen, everything),
+            cases=chosen,
             lite=load_lite_cases(tasks),
             claimed=claimed,
             address=(source.repo_id, source.commit),

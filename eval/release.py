@@ -182,7 +182,7 @@ def verify_rollouts(
             everything,
             sample=sample,
             seed=fresh_seed(),
-            wanted=plan.instances,
+            cases={instance.case_id for instance in plan.instances if instance.case_id is not None},
             lite=load_lite_cases(),
             claimed=result,
             progress=progress,

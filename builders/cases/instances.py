@@ -159,6 +159,19 @@ def under_prompts(instances: Sequence[Instance], conditions: Iterable[PromptCond
     return tuple(found)
 
 
+def with_built_in_prompts(instances: Sequence[Instance], prompts: Iterable[str]) -> tuple[Instance, ...]:
+    """The instances, and those under the built-in ones of these prompt conditions that a task release does not hold.
+
+    Args:
+        instances: A task release; what it lacks is made from its P0 instances.
+        prompts: Names of prompt conditions; a user's own are passed by.
+    """
+    there = {instance.prompt for instance in instances}
+    made = [condition for name, condition in BUILT_IN.items() if name in set(prompts) - there]
+    alone = [instance for instance in instances if instance.prompt == Prompt.P0]
+    return (*instances, *(under_prompt(instance, condition) for condition in made for instance in alone))
+
+
 def _renamed_id(instance_id: str, instance: Instance, prompt: str) -> str:
     """An id of a P0 instance, or of its reference, with another prompt condition's name."""
     probe = "" if instance.language_probe is LanguageProbe.W0 else f"/{instance.language_probe}"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...toolkit.errors import MissingExtraError
-from ...toolkit.prompts import RELEASED
+from ...toolkit.prompts import BUILT_IN
 from ...toolkit.records import Family, Level, Prompt
 from ..recordings.sources import HUB, results_folder
 from ..submissions.results import ALL, Entry
@@ -97,7 +97,7 @@ def build_app(source: str | Path) -> Any:
         gr.HTML(masthead())
         with gr.Row():
             filters = (
-                gr.Radio([str(one) for one in RELEASED], value=Prompt.P0.value, label="Prompt condition"),
+                gr.Radio([*BUILT_IN], value=Prompt.P0.value, label="Prompt condition"),
                 gr.Dropdown([ALL, *map(str, Family)], value=ALL, label="Conflict family"),
                 gr.Dropdown([ALL, *map(str, Level)], value=ALL, label="Level"),
                 gr.Textbox(label="Policy's name contains", max_lines=1),

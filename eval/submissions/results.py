@@ -9,7 +9,7 @@ from dataclasses import astuple, dataclass
 import pyarrow as pa
 
 from ...toolkit.errors import InvalidInputError
-from ...toolkit.prompts import RELEASED
+from ...toolkit.prompts import BUILT_IN
 from ...toolkit.records import Family, Level
 from ..analyses.groups import rows_where
 from ..analyses.response import premise_effect, response_of
@@ -217,7 +217,7 @@ def result_of(scores: Scores, *, coverage: Coverage, repo_id: str = "", commit: 
 
 def _rows(pairs: pa.Table, controls: pa.Table) -> Iterator[ResultRow]:
     """A row for each prompt condition, family and level that has pairs, and for all families and levels together."""
-    for prompt in RELEASED:
+    for prompt in BUILT_IN:
         for family in (ALL, *Family):
             for level in (ALL, *Level):
                 group = {"prompt": prompt, "family": str(family), "level": str(level)}

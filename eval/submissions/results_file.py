@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ...toolkit.errors import DatasetError
 from ...toolkit.json_values import null_for_nan
-from ...toolkit.prompts import RELEASED
+from ...toolkit.prompts import BUILT_IN
 from ...toolkit.records import Family, Level
 from ..measures import MEASURE_NAMES
 from ..statistics.intervals import Interval
@@ -32,7 +32,7 @@ MOST_ENTRIES = 5_000
 MOST_REPEATS = 1_000
 """Initial states, or seeds, of an evaluation."""
 
-MOST_ROWS = len(RELEASED) * (1 + len(Family)) * (1 + len(Level))
+MOST_ROWS = len(BUILT_IN) * (1 + len(Family)) * (1 + len(Level))
 
 PATTERNS = {
     "policy_name": (r".+", "is empty"),
@@ -174,7 +174,7 @@ def _row(content: JsonObject) -> ResultRow:
     measures.check_fields(MEASURE_NAMES)
     has_effect = content.values["premise_effect"] is not None
     row = ResultRow(
-        prompt=content.choice("prompt", tuple(RELEASED)),
+        prompt=content.choice("prompt", tuple(BUILT_IN)),
         family=content.choice("family", (ALL, *Family)),
         level=content.choice("level", (ALL, *Level)),
         n=content.count("n"),

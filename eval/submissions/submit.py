@@ -95,7 +95,7 @@ def check_submission(
 
     Args:
         source: Where they are.
-        instances: The task release, references and conflicts.
+        instances: The task release, all its arms.
         kind: One of ``results.KINDS``.
         lite: Ids of the cases in the release's lite selection.
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ...builders.cases.instances import with_built_in_prompts
 from ...builders.rollouts.schema import SIM_STATES
 from ...toolkit.errors import InvalidInputError
 from ...toolkit.records import Instance
@@ -71,7 +72,7 @@ def verify_submission(
     *,
     sample: int,
     seed: int,
-    wanted: Sequence[Instance] | None = None,
+    cases: Collection[str] | None = None,
     lite: Collection[str] = (),
     claimed: Result | None = None,
     address: tuple[str, str] = ("", ""),
@@ -83,10 +84,10 @@ def verify_submission(
 
     Args:
         folder: Its dataset.
-        instances: The task release, references and conflicts.
+        instances: The task release, all its arms.
         sample: How many rollouts to execute again.
         seed: Seed of the draw, from ``fresh_seed`` once the submission can no longer be changed.
-        wanted: What of the release must be there; by default all of it.
+        cases: Ids of the cases that must be there, and no other; by default all of the release.
         lite: Ids of the cases in the release's lite selection.
         claimed: The result that was submitted with them.
         address: Dataset and commit on the Hub of which the folder is a copy.
@@ -104,9 +105,10 @@ def verify_submission(
     rollouts = read_rollouts(dataset, REPLAYED, optional=COMPARED)
     pool = scenes or ScenePool()
     scores = score_rollouts([rollouts])
-    plans = {instance.instance_id: instance.plan for instance in instances}
+    known = with_built_in_prompts(instances, rollouts.episodes["prompt"].to_pylist())
+    plans = {instance.instance_id: instance.plan for instance in known}
     found = [
-        *check_rollouts(rollouts, instances if wanted is None else wanted, lite),
+        *check_rollouts(rollouts, instances, lite, cases),
         *check_states(dataset, rollouts, pool, plans=plans, tolerance=tolerance, progress=progress),
     ]
     rows = draw_sample(len(rollouts), sample, seed)
@@ -139,7 +141,7 @@ def _check_claims(claimed: Result, computed: Result) -> Iterator[SubmissionFindi
     claimed_rows, computed_rows = _rows_by_group(claimed), _rows_by_group(computed)
     for group in sorted(claimed_rows.keys() | computed_rows.keys()):
         ours, theirs = computed_rows.get(group), claimed_rows.get(group)
-        if ours is None or theirs is None or (ours.n, ours.capable) != (theirs.n, theirs.capable):
+        if ours is None or theirs is None or _counts(ours) != _counts(theirs):
             wrong.append(f"pairs of {' '.join(group)}")
             continue
         for name in FIGURES:
@@ -147,6 +149,10 @@ def _check_claims(claimed: Result, computed: Result) -> Iterator[SubmissionFindi
             if not np.allclose(*both, rtol=0, atol=SCORE_TOLERANCE, equal_nan=True):
                 wrong.append(f"{name} of {' '.join(group)}")
     yield from findings("scores", "the results file is not what the trajectories give", wrong)
+
+
+def _counts(row: ResultRow) -> tuple[int, ...]:
+    return row.n, row.capable, row.controls, row.effect_tasks
 
 
 def _rows_by_group(result: Result) -> dict[tuple[str, str, str], ResultRow]:

@@ -14,7 +14,7 @@ from ....builders.rollouts.episode_record import OPTIONAL_COLUMNS, VERSION_FIELD
 from ....builders.rollouts.schema import rollout_name
 from ....toolkit.errors import DatasetError
 from ....toolkit.probes.visual_settings import draw_visual_settings, read_visual_settings, visual_settings_json
-from ....toolkit.prompts import RELEASED
+from ....toolkit.prompts import BUILT_IN
 from ....toolkit.records import PROTOCOL_VERSION, Instance, LanguageProbe, VisualNoise
 from ..untrusted.limits import LONGEST_SETTINGS, LONGEST_TEXT, is_plain_text
 from .findings import MOST_EXAMPLES, SubmissionFinding, findings
@@ -56,7 +56,7 @@ def check_records(episodes: Sequence[EpisodeRecord], instances: Sequence[Instanc
 
     Args:
         episodes: Those of all its rollouts.
-        instances: The task release, references and conflicts.
+        instances: The task release, and its instances under the other built-in prompt conditions that were run.
     """
     yield from _check_provenance(episodes)
     yield from _check_versions(episodes)
@@ -93,12 +93,12 @@ def _check_versions(episodes: Sequence[EpisodeRecord]) -> Iterator[SubmissionFin
 def _check_instances(
     episodes: Sequence[EpisodeRecord], instances: Mapping[str, Instance]
 ) -> Iterator[SubmissionFinding]:
-    of_others = [episode for episode in episodes if episode.prompt not in RELEASED]
-    names = ", ".join(sorted({episode.prompt for episode in of_others})[:MOST_EXAMPLES])
-    rule = f"prompt conditions that the task release does not have ({names})"
-    yield from findings("prompts", rule, [episode.rollout_id for episode in of_others])
-    released = [episode for episode in episodes if episode.prompt in RELEASED]
-    unknown = [episode.rollout_id for episode in released if episode.instance_id not in instances]
+    own = [episode for episode in episodes if episode.prompt not in BUILT_IN]
+    names = ", ".join(sorted({episode.prompt for episode in own})[:MOST_EXAMPLES])
+    rule = f"a submission is under {', '.join(BUILT_IN)} only, these are in words of your own ({names})"
+    yield from findings("prompts", rule, [episode.rollout_id for episode in own])
+    comparable = [episode for episode in episodes if episode.prompt in BUILT_IN]
+    unknown = [episode.rollout_id for episode in comparable if episode.instance_id not in instances]
     yield from findings("tasks", "instances that the task release does not have", unknown)
     wrong: dict[str, list[str]] = defaultdict(list)
     for episode in episodes:

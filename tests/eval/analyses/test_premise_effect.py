@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,10 +30,11 @@ from conflictvla.eval.scores.scores import Scores, read_scores, score
 from conflictvla.eval.scores.text_tables import table_names, text_table
 from conflictvla.eval.scoring.pair_table import PAIR_COLUMNS
 from conflictvla.eval.submissions.checks.rollout_checks import check_rollouts
-from conflictvla.toolkit.records import Arm, Prompt, VisualProbe
+from conflictvla.toolkit.records import Arm, Instance, Prompt, VisualProbe
 from conflictvla.toolkit.simulation.scene_pool import ScenePool
 
 from ...twins import write_twins
+from ..in_process import Done, conflictvla
 from ..synthetic_rollouts import small_evaluation, with_controls, write_dataset
 
 MEASURES = tuple(measure.name for measure in COMPARED)
@@ -211,6 +212,45 @@ def test_a_submission_has_all_controls_or_none(folder: Path, release: Path) -> N
 
     under_p1 = {i.instance_id for i in everything if i.prompt == Prompt.P1}
     assert not under_p1 & {episode.instance_id for episode in episodes}
+
+
+def test_controls_are_run_for_all_seeds_or_the_first_ones(release: Path, tmp_path: Path) -> None:
+    everything = load_instances(release)
+    chosen = [i for i in everything if i.prompt == Prompt.P0 and i.base_task == "turn_on_the_stove"]
+    conflicts = [i for i in chosen if i.arm is Arm.CONFLICT]
+    controls = [i for i in chosen if i.arm is Arm.CONTROL]
+
+    def missing(out: Path) -> list[str]:
+        rollouts = read_rollouts(out / "persist", REPLAYED, optional=COMPARED_FEATURES)
+        return [found.message for found in check_rollouts(rollouts, chosen)]
+
+    def run(instances: Sequence[Instance], seeds: Sequence[int]) -> None:
+        executor = InProcess(ScenePool(capacity=1))
+        run_policy(
+            "persist", with_references(instances, chosen), tmp_path, init_states=[0], seeds=seeds, executor=executor
+        )
+
+    run(conflicts, [0, 1])
+    run(controls, [1])
+    (message,) = missing(tmp_path)
+    assert f"{controls[0].instance_id} init0 seed0" in message
+    run(controls, [0])
+    assert missing(tmp_path) == []
+    run(conflicts, [2])
+    assert missing(tmp_path) == []
+
+
+def test_a_run_of_chosen_cases_with_their_controls_verifies(folder: Path, release: Path) -> None:
+    def verify(cases: str) -> Done:
+        options = ("--tasks", release, "--cases", cases, "--sample", "1")
+        return conflictvla("verify", folder / "persist", *options)
+
+    done = verify("libero_goal/*")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "verified"), done.stdout
+    narrower = verify("libero_goal/turn_on_the_stove/*")
+    assert narrower.returncode == 1
+    assert "cases rollouts of other cases than the chosen ones" in " ".join(narrower.stdout.split())
+    assert "findings: 1" in narrower.stdout
 
 
 def test_a_submission_without_controls_is_complete_under_a_release_that_has_them(release: Path, tmp_path: Path) -> None:
