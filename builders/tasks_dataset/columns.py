@@ -24,9 +24,6 @@ CONTROLS = "controls"
 PROBES = "probes"
 """A further config that a release may have: its instances under language probes."""
 
-CONTROLS = "controls"
-"""A further config that a release may have: the control of each case."""
-
 SPLIT = "test"
 
 
