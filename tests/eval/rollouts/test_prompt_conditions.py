@@ -92,8 +92,8 @@ def test_the_pairs_are_scored_and_ones_own_words_are_named(run_out: Path, tmp_pa
     assert reported.returncode == 0, reported.stderr
     assert "<span>refuse, polite</span>" in (tmp_path / "report.html").read_text()
     assert {file.stem for file in (tmp_path / "figures").glob("prompt-*.svg")} == {
-        "prompt-refuse-placebo",
-        "prompt-refuse-polite",
+        "prompt-placebo",
+        "prompt-polite",
     }
 
 
