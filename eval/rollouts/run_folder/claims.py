@@ -64,6 +64,11 @@ class Claims:
         claims = [claim for claim in self._claims.glob("*") if not self._is_abandoned(claim)]
         return {claim.name: self._holder(claim) for claim in claims}
 
+    def others_at_work(self) -> bool:
+        """Whether another process, which may not have claimed anything yet, is at work on the run."""
+        mine = self._file_of(self._worker.token)
+        return any(file != mine and not self._watch.is_abandoned(file) for file in self._processes.glob("*.json"))
+
     def _holder(self, claim: Path) -> Worker | None:
         try:
             return read_worker(self._file_of(claim.read_text(encoding="ascii")))

@@ -8,7 +8,7 @@ import itertools
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -222,25 +222,28 @@ class RunFolder:
                     f"{self.dataset}: these rollouts differ in their {', '.join(differing)}; run them apart, each with "
                     "an --out of its own"
                 )
-        finished = settings_of_records([each.record for each in self._finished])
-        for before, now in itertools.product([*dict.fromkeys(finished), *self._settings()], asked):
-            if differing := differences(before, now):
-                raise InvalidInputError(
-                    f"{self.dataset}: was run with other {', '.join(differing)}; {what_to_give(before, now)}, or "
-                    "choose another --out"
-                )
-        known: dict[str, EpisodeRecord | PlannedRollout] = {
-            each.record.rollout_id: each.record for each in self._finished
-        }
-        known |= {planned.rollout_id: planned for planned in planned_rollouts(self.path)}
-        for job in jobs:
-            before_it = known.get(rollout_id(policy, job))
-            for name in ("prompt_text", "horizon"):
-                if before_it is not None and getattr(before_it, name) != getattr(job.instance, name):
-                    raise InvalidInputError(
-                        f"{self.dataset}: {before_it.rollout_id} was run with another {name} "
-                        f"({getattr(before_it, name)} there, {getattr(job.instance, name)} here); choose another --out"
-                    )
+        asked_ids = {rollout_id(policy, job): job for job in jobs}
+        records = [each.record for each in self._finished]
+        misfit = _misfit(asked, asked_ids, settings_of_records(records), records)
+        if misfit is None:
+            misfit = _misfit(asked, asked_ids, self._settings(), planned_rollouts(self.path))
+            if misfit is not None and self._has_run_nothing():
+                self._remove()
+                return
+        if misfit is not None:
+            raise InvalidInputError(f"{self.dataset}: {misfit}")
+
+    def _has_run_nothing(self) -> bool:
+        """Whether this folder is left of calls that have ended before their first rollout was finished."""
+        return not shard_stems(self.path) and not self._claims.others_at_work()
+
+    def _check_extendable(self) -> None:
+        """Read now whatever of the dataset and the shards could keep them from being written as one dataset later."""
+        if self.dataset.exists():
+            check_complete(self.dataset)
+        self._listed_failures()
+        for _ in rollouts_of_shards(self.path):
+            pass
 
     def _settings(self) -> list[RunSettings]:
         file = self.path / SETTINGS_FILE
@@ -302,6 +305,10 @@ class RunFolder:
         shutil.rmtree(aside, ignore_errors=True)
 
     def _failure_stems(self) -> set[str]:
+        self._remove()
+
+    def _remove(self) -> None:
+        """Remove this folder, at once for everybody else."""
         return {file.stem for file in (self.path / FAILURES).glob("*.json")}
 
     def _failures(self) -> list[Failure]:
@@ -335,3 +342,25 @@ class RunFolder:
     def _state(self) -> RunState:
         records = tuple(each.record for each in self._finished)
         return RunState(records=records, failures=tuple(self._listed_failures()))
+
+
+def _misfit(
+    asked: Iterable[RunSettings],
+    jobs: Mapping[str, Job],
+    there: Iterable[RunSettings],
+    rollouts: Iterable[EpisodeRecord | PlannedRollout],
+) -> str | None:
+    """Why jobs, by their rollouts' ids, must not be mixed with what is there; None where they may be."""
+    for before, now in itertools.product(dict.fromkeys(there), asked):
+        if differing := differences(before, now):
+            give = what_to_give(before, now)
+            return f"was run with other {', '.join(differing)}; {give}, or choose another --out"
+    for rollout in rollouts:
+        job = jobs.get(rollout.rollout_id)
+        for name in ("prompt_text", "horizon"):
+            if job is not None and getattr(rollout, name) != getattr(job.instance, name):
+                return (
+                    f"{rollout.rollout_id} was run with another {name} ({getattr(rollout, name)} there, "
+                    f"{getattr(job.instance, name)} here); choose another --out"
+                )
+    return None

@@ -103,6 +103,13 @@ class Revised(Drift):
         self.info = PolicyInfo(name="drift", revision="2")
 
 
+class NeverStarts(Revised):
+    """Another revision, which cannot begin a rollout."""
+
+    def reset(self, episode: Episode) -> None:
+        raise ValueError("no weights")
+
+
 class OtherName(Drift):
     """Another policy."""
 

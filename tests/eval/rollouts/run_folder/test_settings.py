@@ -18,12 +18,12 @@ from conflictvla.builders.rollouts.episode_record import EpisodeRecord
 from conflictvla.builders.rollouts.schema import SIM_STATES
 from conflictvla.builders.tasks_dataset.reading import load_instances
 from conflictvla.eval.rollouts.executors.in_process import InProcess
-from conflictvla.eval.rollouts.run import run_policy, with_references
+from conflictvla.eval.rollouts.run import RunProgress, run_policy, with_references
 from conflictvla.eval.rollouts.run_folder.horizons import GivenHorizon, horizon_kinds
 from conflictvla.eval.rollouts.run_folder.merging import merge_runs
 from conflictvla.eval.scores.scores import score
 from conflictvla.eval.selection import HorizonKind, with_horizons
-from conflictvla.toolkit.errors import DatasetError, InvalidInputError
+from conflictvla.toolkit.errors import DatasetError, InvalidInputError, PolicyError
 from conflictvla.toolkit.language.plan_json import plan_from_json
 from conflictvla.toolkit.prompts import PromptCondition
 from conflictvla.toolkit.records import Arm, Instance, LanguageProbe, Level, Prompt, VisualProbe
@@ -192,8 +192,9 @@ def test_an_unfinished_run_knows_its_kind_of_horizon_and_its_wordings(scenes: Sc
     polite = PromptCondition(name="polite", version="1+aa", wording="please {instruction}")
     first = [under_prompt(instance, polite) for instance in with_horizons(cases[Level.L3], HorizonKind.BASE)]
 
-    def stop(_: object) -> None:
-        raise KeyboardInterrupt
+    def stop(state: RunProgress) -> None:
+        if state.done:
+            raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         run_in(tmp_path, scenes, first, progress=stop)
@@ -201,6 +202,55 @@ def test_an_unfinished_run_knows_its_kind_of_horizon_and_its_wordings(scenes: Sc
     assert "other horizon_kind (base there, plan here)" in refused_run(tmp_path, scenes, cases[Level.L4])
     other = [under_prompt(instance, replace(polite, version="1+bb")) for instance in instances_of(BASE_TASKS[1:])]
     assert "other words of the prompt polite (1+aa there, 1+bb here)" in refused_run(tmp_path, scenes, other)
+
+
+def failed_at_once(kind: str) -> tuple[str, Sequence[Instance], dict[str, Any]]:
+    """A policy and settings of a run, each another than of a run of ``misbehaving:Drift`` on ``instances_of()``."""
+    own = PromptCondition(name=str(Prompt.P0), version="0+aa", wording="please {instruction}")
+    instances = {
+        "prompt": [under_prompt(instance, own) for instance in instances_of()],
+        "horizon": [replace(instance, horizon=HORIZON + 1) for instance in instances_of()],
+    }
+    settings = {"family": {"policy_family": "Tokenized"}}
+    policy = "misbehaving:NeverStarts" if kind == "revision" else "misbehaving:Drift"
+    return policy, instances.get(kind, instances_of()), settings.get(kind, {})
+
+
+@pytest.mark.parametrize("kind", ["revision", "family", "prompt", "horizon"])
+def test_a_run_that_ended_before_its_first_rollout_binds_no_later_one(
+    kind: str, scenes: ScenePool, tmp_path: Path
+) -> None:
+    policy, instances, settings = failed_at_once(kind)
+
+    def stop(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises((KeyboardInterrupt, PolicyError)):
+        run_policy(
+            policy,
+            instances,
+            tmp_path,
+            init_states=[0],
+            executor=InProcess(scenes),
+            progress=None if kind == "revision" else stop,
+            **settings,
+        )
+    assert list((tmp_path / ".drift" / "plans").iterdir())
+    run_in(tmp_path, scenes, instances_of())
+    assert [path.name for path in tmp_path.iterdir()] == ["drift"]
+
+
+def test_while_another_process_runs_its_first_rollout_its_settings_bind(scenes: ScenePool, tmp_path: Path) -> None:
+    lines: list[str] = []
+
+    def meanwhile(state: RunProgress) -> None:
+        if state.job is None:  # planned, and nothing run yet
+            with pytest.raises(InvalidInputError) as refused:
+                run_in(tmp_path, scenes, instances_of(), policy_family="Tokenized")
+            lines.append(str(refused.value))
+
+    run_in(tmp_path, scenes, instances_of(), progress=meanwhile)
+    assert ["other policy_family (none there, Tokenized here)" in line for line in lines] == [True]
 
 
 def test_one_call_is_not_for_two_wordings_of_a_prompt_either(scenes: ScenePool, tmp_path: Path) -> None:
