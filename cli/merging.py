@@ -31,7 +31,7 @@ def merge(
         for run in unfinished:
             print_warning(f"{run.dataset}: unfinished, {run.done} of {run.planned} rollouts, which are taken")
         for one in merged:
-            repeated = f", {one.repeated} of them there twice and the same" if one.repeated else ""
+            repeated = f", {one.repeated} of them there more than once, each time the same" if one.repeated else ""
             _show(one.dataset, one.rollouts, repeated, as_json=as_json)
         return
     if len(runs) != 1:

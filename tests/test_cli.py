@@ -126,7 +126,7 @@ def test_runs_are_merged_and_published_from_deep_down(conflictvla: Command, run_
     merged = conflictvla("merge", str(run_folder), str(run_folder), "--out", str(tmp_path / "deep" / "out"))
     assert merged.returncode == 0, merged.stderr
     dataset = tmp_path / "deep" / "out" / "rollouts" / "persist"
-    assert merged.stdout == f"{dataset}  3 rollouts, 3 of them there twice and the same\n"
+    assert merged.stdout == f"{dataset}  3 rollouts, 3 of them there more than once, each time the same\n"
     planned = conflictvla("publish", str(tmp_path), "--repo-id", "me/x", "--version", "1.0.0", "--dry-run", "--json")
     assert planned.returncode == 0, planned.stderr
     assert "meta/info.json" in {file["path"] for file in json.loads(planned.stdout)["files"]}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ...toolkit.arrays import IntArray
 from ...toolkit.errors import DatasetError, first_line
 from .episode_record import EPISODE_COLUMNS, OPTIONAL_COLUMNS, EpisodeRecord
-from .schema import FRAME_FEATURES, Rollout
+from .schema import FRAME_FEATURES, SIM_STATES, Rollout
 from .sim_states import read_sim_states
+
+AGAIN = "copy it again or record again"
 
 
 class RecordedDataset:
@@ -46,7 +51,8 @@ class RecordedDataset:
         """
         number = self._numbers[row]
         try:
-            file, start, length = self._frame_places()[number]
+            self._places = self._places or _frame_places(self.folder)
+            file, start, length = self._places[number]
             frames = self._frames_of(file).slice(start, length)
             values = {name: _matrix(frames[name], width) for name, (width, _) in FRAME_FEATURES.items()}
         except (OSError, ValueError, LookupError, pa.ArrowException) as error:
@@ -57,24 +63,42 @@ class RecordedDataset:
             raise DatasetError(f"{self.folder}: episode {number} has {length} frames, but {len(states)} states")
         return Rollout(episode=self.records[row], frames=values, sim_states=states)
 
-    def _frame_places(self) -> dict[int, tuple[Path, int, int]]:
-        """File, first row and number of rows of each episode's frames."""
-        if self._places is None:
-            self._places = {}
-            for file in _files(self.folder, "data"):
-                numbers = pq.read_table(file, columns=["episode_index"])["episode_index"].to_numpy()
-                starts = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1))
-                lengths = np.diff(starts, append=len(numbers))
-                self._places |= {
-                    int(numbers[start]): (file, int(start), int(n)) for start, n in zip(starts, lengths, strict=True)
-                }
-        return self._places
-
     def _frames_of(self, file: Path) -> pa.Table:
         if self._frames is None or self._frames[0] != file:
             self._frames = None  # before the next is read: each may be some hundred MB
             self._frames = (file, pq.read_table(file, columns=list(FRAME_FEATURES)))
         return self._frames[1]
+
+
+def check_complete(folder: Path) -> None:
+    """Make sure, without reading all frames, that every episode of a dataset has its frames and states.
+
+    Raises:
+        DatasetError: A file is missing, damaged or cut short, or is not of this dataset.
+    """
+    places = _frame_places(folder)
+    for file in _files(folder, "data"):
+        missing = FRAME_FEATURES.keys() - set(_read(file, pq.read_schema).names)
+        if missing:
+            raise DatasetError(f"{file}: column '{min(missing)}' is missing: {AGAIN}")
+    states = Counter[int]()
+    for file in _files(folder, SIM_STATES):
+        states.update(_episode_numbers(file).tolist())
+    for number in itertools.chain.from_iterable(map(_episode_numbers, _files(folder, "meta/episodes"))):
+        _, _, length = places.get(number, (None, 0, 0))
+        if not length or states[number] != length + 1:
+            raise DatasetError(f"{folder}: episode {number} has {length} frames and {states[number]} states: {AGAIN}")
+
+
+def _frame_places(folder: Path) -> dict[int, tuple[Path, int, int]]:
+    """File, first row and number of rows of each episode's frames."""
+    places: dict[int, tuple[Path, int, int]] = {}
+    for file in _files(folder, "data"):
+        numbers = _episode_numbers(file)
+        starts = np.flatnonzero(np.diff(numbers, prepend=-1))
+        lengths = np.diff(starts, append=len(numbers))
+        places |= {int(numbers[start]): (file, int(start), int(n)) for start, n in zip(starts, lengths, strict=True)}
+    return places
 
 
 def _files(folder: Path, part: str) -> list[Path]:
@@ -85,12 +109,24 @@ def _files(folder: Path, part: str) -> list[Path]:
 
 
 def _episode_rows(file: Path) -> list[dict[str, Any]]:
+    known = [name for name in _read(file, pq.read_schema).names if name in EPISODE_COLUMNS]
+    return _read(file, lambda file: pq.read_table(file, columns=["episode_index", *known]).to_pylist())
+
+
+def _episode_numbers(file: Path) -> IntArray:
+    """The episode of each of the rows of a file."""
+    return _read(file, lambda file: np.asarray(_column(file, "episode_index").to_numpy(), np.int64))
+
+
+def _column(file: Path, name: str) -> pa.ChunkedArray:
+    return pq.read_table(file, columns=[name])[name]
+
+
+def _read[T](file: Path, read: Callable[[Path], T]) -> T:
     try:
-        known = [name for name in pq.read_schema(file).names if name in EPISODE_COLUMNS]
-        rows: list[dict[str, Any]] = pq.read_table(file, columns=["episode_index", *known]).to_pylist()
+        return read(file)
     except (OSError, ValueError, LookupError, pa.ArrowException) as error:
-        raise DatasetError(f"{file}: unreadable ({first_line(error)}): copy it again or record again") from error
-    return rows
+        raise DatasetError(f"{file}: unreadable ({first_line(error)}): {AGAIN}") from error
 
 
 def _record(folder: Path, row: dict[str, Any]) -> EpisodeRecord:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ....builders.rollouts.episode_record import EpisodeRecord
 from ....builders.rollouts.lerobot_dataset import write_rollouts
+from ....builders.rollouts.recorded import check_complete
 from ....builders.rollouts.run_layout import (
     NEXT,
     PLANS,
@@ -107,6 +108,7 @@ class RunFolder:
                 if self.path.exists() or self._missing(policy, mine):
                     self._plan(policy, jobs, versions)
                     self._forget_failures(policy, mine)
+                    self._check_extendable()
                     working.enter_context(self._claims.held(self._heartbeat))
             yield
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -10,10 +11,12 @@ import numpy as np
 
 from ....builders.rollouts.episode_record import EpisodeRecord
 from ....builders.rollouts.lerobot_dataset import check_lerobot, write_rollouts
+from ....builders.rollouts.recorded import check_complete
 from ....builders.rollouts.run_layout import UnfinishedRun, work_folder
 from ....builders.rollouts.schema import FRAME_FEATURES
 from ....toolkit.errors import DatasetError, InvalidInputError
 from ...recordings.finding import find_runs
+from ...recordings.layout import is_dataset
 from .folder import RunFolder, RunState
 from .recorded_rollouts import RecordedRollout, hub_name, in_order, rollouts_of_dataset, rollouts_of_shards
 from .settings import RunSettings, differences, settings_of_records
@@ -70,7 +73,9 @@ def merge_runs(sources: Sequence[Path], out: Path) -> tuple[tuple[Merged, ...], 
         if (folder / name).exists() or work_folder(folder / name).exists():
             raise InvalidInputError(f"{folder / name}: exists already; choose another --out or remove it")
     chosen = {name: _without_repeats([each for each in found if each.record.policy_name == name]) for name in names}
-    merged = tuple(_write(chosen[name], folder / name, of=_count(found, name)) for name in names)
+    for dataset in sorted({each.where for rollouts in chosen.values() for each in rollouts if is_dataset(each.where)}):
+        check_complete(dataset)
+    merged = tuple(_write(chosen[name], folder / name, found) for name in names)
     return merged, tuple(unfinished)
 
 
@@ -99,10 +104,6 @@ def finish_runs(source: Path, wait: Callable[[str], None] = lambda _: None) -> d
             raise InvalidInputError(f"{state.unfinished}, or join what is there into another folder with --out")
         states[run.dataset] = state
     return states
-
-
-def _count(found: Sequence[RecordedRollout], name: str) -> int:
-    return sum(each.record.policy_name == name for each in found)
 
 
 def _without_repeats(found: Sequence[RecordedRollout]) -> list[RecordedRollout]:
@@ -152,7 +153,8 @@ def _difference(first: RecordedRollout, second: RecordedRollout) -> str | None:
     return None if np.array_equal(one.sim_states, other.sim_states) else "sim_states"
 
 
-def _write(chosen: Sequence[RecordedRollout], dataset: Path, *, of: int) -> Merged:
+def _write(chosen: Sequence[RecordedRollout], dataset: Path, found: Iterable[RecordedRollout]) -> Merged:
     name = chosen[0].record.policy_name
     write_rollouts(in_order(chosen), dataset, repo_id=hub_name(name))
-    return Merged(dataset=dataset, rollouts=len(chosen), repeated=of - len(chosen))
+    copies = Counter(each.record.rollout_id for each in found if each.record.policy_name == name)
+    return Merged(dataset=dataset, rollouts=len(chosen), repeated=sum(count > 1 for count in copies.values()))

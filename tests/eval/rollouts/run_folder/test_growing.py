@@ -8,6 +8,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from conflictvla.eval.recordings.finding import find_datasets, find_runs
@@ -15,7 +16,7 @@ from conflictvla.eval.rollouts.jobs import Job, jobs_of_shard, parse_shard
 from conflictvla.eval.rollouts.run import RunProgress
 from conflictvla.eval.rollouts.run_folder.merging import finish_runs, merge_runs
 from conflictvla.eval.rollouts.run_folder.settings import settings_of_records
-from conflictvla.toolkit.errors import DatasetError, InvalidInputError, PolicyError
+from conflictvla.toolkit.errors import ConflictVLAError, DatasetError, InvalidInputError, PolicyError
 from conflictvla.toolkit.simulation.scene_pool import ScenePool
 
 from ...synthetic_rollouts import make_record
@@ -235,6 +236,67 @@ def test_a_process_that_finds_the_run_finished_and_extended_by_another_says_what
     seen = Meanwhile()
     ended = run(scenes, tmp_path, tasks=BASE_TASKS[:1], states=[0], seen=seen)
     assert (seen.ran, ended.rollouts) == (0, 4)
+
+
+def damaged(out: Path, part: str) -> Path:
+    """A file of a run with a finished dataset and an unfinished extension, cut to its first half."""
+    file = next((out / part).rglob("*.parquet")) if (out / part).is_dir() else out / part
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    return file
+
+
+@pytest.fixture(scope="module")
+def half_extended(scenes: ScenePool, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A dataset of one initial state, a finished rollout of another, and a list of failures."""
+    out = tmp_path_factory.mktemp("half")
+    run(scenes, out, states=[0])
+    with pytest.raises(PolicyError):
+        run(scenes, out, policy="misbehaving:Sulks")
+    (out / "drift.failures.jsonl").write_text('{"rollout_id": "one", "error": "none"}\n')
+    return out
+
+
+@pytest.mark.parametrize(
+    "part", ["drift/data", "drift/meta/episodes", "drift/sim_states", ".drift/shards", "drift.failures.jsonl"]
+)
+def test_what_cannot_be_extended_is_found_before_anything_is_run(
+    part: str, half_extended: Path, scenes: ScenePool, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(half_extended, out)
+    file, seen = damaged(out, part), Seen()
+    before = content(out)
+    with pytest.raises(ConflictVLAError) as refused:
+        run(scenes, out, seen=seen)
+    assert str(refused.value).startswith(f"{file}: ")
+    assert len(str(refused.value).splitlines()) == 1
+    assert (seen.states, content(out)) == ([], before)
+
+
+@pytest.mark.parametrize("part", ["data", "sim_states"])
+def test_a_dataset_whose_files_do_not_fit_each_other_is_neither_extended_nor_merged(
+    part: str, scenes: ScenePool, tmp_path: Path
+) -> None:
+    run(scenes, tmp_path / "a", tasks=BASE_TASKS[1:], states=[0], policy="misbehaving:OtherName")
+    run(scenes, tmp_path / "b", tasks=BASE_TASKS[1:], states=[0])
+    for file in (tmp_path / "b" / "drift" / part).rglob("*.parquet"):
+        pq.write_table(pq.read_table(file).slice(1), file)
+    with pytest.raises(DatasetError, match=r"drift: episode \d has \d+ frames and \d+ states: copy it again"):
+        run(scenes, tmp_path / "b", tasks=BASE_TASKS[1:], states=[0, 1])
+    with pytest.raises(DatasetError, match="copy it again"):
+        merge_runs([tmp_path / "a", tmp_path / "b"], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("copies", [2, 3])
+def test_a_rollout_counts_once_as_repeated_however_often_it_is_there(
+    copies: int, scenes: ScenePool, tmp_path: Path
+) -> None:
+    run(scenes, tmp_path / "0", tasks=BASE_TASKS[1:], states=[0, 1])
+    for copy in range(1, copies):
+        run(scenes, tmp_path / str(copy), tasks=BASE_TASKS[1:], states=[0])
+    (merged,), _ = merge_runs([tmp_path / str(copy) for copy in range(copies)], tmp_path / "out")
+    assert (merged.rollouts, merged.repeated) == (4, 2)
 
 
 def test_settings_that_are_no_json_are_one_line() -> None:
