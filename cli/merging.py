@@ -24,6 +24,8 @@ def merge(
     Of several policies each gets a dataset of its own, OUT/rollouts/<policy>. Rollouts under different settings are
     refused, and so are two different recordings of one rollout; the same recording twice is taken once.
     """
+    from ..builders.rollouts.run_layout import failures_file
+    from ..eval.recordings.finding import ListedFailures
     from ..eval.rollouts.run_folder.merging import finish_runs, merge_runs
 
     if out is not None:
@@ -36,12 +38,13 @@ def merge(
         return
     if len(runs) != 1:
         raise InvalidInputError(f"{len(runs)} runs: give --out, the folder for the joined runs")
-    failed = 0
+    failed = False
     for dataset, state in finish_runs(runs[0], lambda line: print_line(line, to=ERR)).items():
         _show(dataset, len(state.records), "", as_json=as_json)
-        failed += len(state.failures)
+        if state.failures:
+            failed = True
+            print_warning(str(ListedFailures(file=failures_file(dataset), rollouts=len(state.failures))))
     if failed:
-        print_warning(f"{failed} rollouts failed, see the list beside the dataset; give the run's command again")
         raise typer.Exit(FOUND_SOMETHING_WRONG)
 
 

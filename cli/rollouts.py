@@ -183,7 +183,15 @@ def _print_run(finished: Run, out: Path, *, as_json: bool) -> None:
     if finished.clipped_warning:
         print_warning(finished.clipped_warning)
     if finished.failures:
-        print_line(f"{len(finished.failures)} rollouts failed; the first: {finished.failures[0].error}", to=ERR)
+        _print_failures(finished)
+
+
+def _print_failures(finished: Run) -> None:
+    count, others = len(finished.failures), finished.failed_in_others
+    print_line(f"{count} rollout{'s' * (count != 1)} failed; the first: {finished.failures[0].error}", to=ERR)
+    listed = "" if finished.failures_file is None else f"{finished.failures_file} lists all that failed; "
+    but = f", but for {others} that other commands have asked for" if others else ""
+    print_line(f"{listed}the same command runs them again{but}", to=ERR)
 
 
 def _print_where(finished: Run, out: Path) -> None:
@@ -193,7 +201,16 @@ def _print_where(finished: Run, out: Path) -> None:
     elif finished.unfinished is not None:
         still = finished.unfinished
         print_line(f"{still.dataset}  unfinished: {still.done} of {still.planned} rollouts")
-        print_line("this part is done; whichever process runs the last rollout writes the dataset")
+        if finished.left_in_call:
+            print_line(
+                f"this part is done; {finished.left_in_call} rollouts of the other parts are left, and whichever "
+                "process runs the last one writes the dataset"
+            )
+        if finished.left_in_others:
+            print_line(
+                f"{finished.left_in_others} rollouts are left that this command does not ask for: the command that "
+                f"does, given again, runs them; to take what is there: conflictvla merge {out} --out FOLDER"
+            )
     elif not finished.failures:
         print_line("no rollouts in this part")
 

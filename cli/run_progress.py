@@ -55,8 +55,8 @@ def _event(state: RunProgress) -> dict[str, Any]:
     }
 
 
-def warn_of_unfinished(source: str) -> None:
-    """Warn of the unfinished runs in a folder, whose rollouts are not among those of its datasets."""
+def warn_of_missing(source: str) -> None:
+    """Warn of the unfinished runs and the failed rollouts in a folder, which are not among those of its datasets."""
     from ..eval.recordings.finding import find_runs
     from ..eval.recordings.sources import HUB, local_folder
 
@@ -64,6 +64,8 @@ def warn_of_unfinished(source: str) -> None:
         found = find_runs(local_folder(source))
         for run in found.unfinished if found.datasets else ():  # else there is nothing but an error
             print_warning(f"{run}; what is not in the dataset yet is left out")
+        for listed in found.failures if found.datasets else ():
+            print_warning(str(listed))
 
 
 def show_by_agent(advance: Callable[..., None]) -> Callable[[str, RunProgress], None]:

@@ -22,7 +22,7 @@ from .console import (
     progress_bar,
 )
 from .options import JsonOption, PartialOption, RolloutsArgument
-from .run_progress import warn_of_unfinished
+from .run_progress import warn_of_missing
 
 if TYPE_CHECKING:
     from ..eval.scores.scores import Scores
@@ -52,7 +52,7 @@ def score(
 
     if strict and partial:
         raise InvalidInputError("--strict refuses what --partial leaves out: give one of them")
-    warn_of_unfinished(rollouts)
+    warn_of_missing(rollouts)
     scores = score_rollouts(
         rollouts, supplementary=supplementary, partial=strict or partial, ray_address=ray, costs=costs
     )
@@ -121,7 +121,7 @@ def report(
 
     if figures is not None:
         check_png()
-    warn_of_unfinished(rollouts)
+    warn_of_missing(rollouts)
     scores = score_rollouts(rollouts, supplementary=True, partial=partial)
     write_report(scores, local_folder(rollouts), out, videos=videos)
     print_line(f"{out}  open it in a browser")

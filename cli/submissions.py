@@ -12,7 +12,7 @@ from ..toolkit.atomic_files import write_atomic
 from ..toolkit.records import Family, Level, Prompt
 from .console import FOUND_SOMETHING_WRONG, OUT, print_json, print_line, print_markup, progress_bar
 from .options import DatasetArgument, JsonOption, TasksOption, ToleranceOption
-from .run_progress import warn_of_unfinished
+from .run_progress import warn_of_missing
 
 if TYPE_CHECKING:
     from ..eval.submissions.verify import VerificationReport
@@ -98,7 +98,7 @@ def submit(
     from ..eval.submissions.results_file import result_json
     from ..eval.submissions.submit import check_submission, fetch_submission, open_pull_request, review_page
 
-    warn_of_unfinished(dataset)
+    warn_of_missing(dataset)
     kind = SCRIPTED_AGENT if scripted else POLICY
     source = fetch_submission(dataset)
     checked = check_submission(source, load_all_instances(tasks), kind=kind, lite=load_lite_cases(tasks))

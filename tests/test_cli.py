@@ -122,6 +122,41 @@ def test_shards_fill_one_folder_which_score_takes_when_all_is_there(conflictvla:
     assert "nothing to finish" in error_of(conflictvla("merge", str(out)))
 
 
+def test_what_is_left_of_a_run_and_who_runs_it_is_shown(
+    conflictvla: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that failed at the first of two conflict rollouts, then a part of it, then all of it but these two."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parent / "eval/rollouts"))
+    out = tmp_path / "out"
+    dataset, failures = out / "rollouts" / "drift", out / "rollouts" / "drift.failures.jsonl"
+    command = ["run", "--policy", "misbehaving:Sulks", "--cases", CASE, "--prompts", "P0", "--out", str(out)]
+    assert "I would rather not" in error_of(conflictvla(*command, "--init-states", "0"))
+    smaller = conflictvla(*command, "--init-states", "0", "--references-only")
+    assert (smaller.returncode, smaller.stdout.splitlines()) == (
+        0,
+        [
+            f"{dataset}  unfinished: 1 of 3 rollouts",
+            "2 rollouts are left that this command does not ask for: the command that does, given again, runs them; "
+            f"to take what is there: conflictvla merge {out} --out FOLDER",
+        ],
+    )
+    ended = conflictvla(*command, "--init-states", "0", "--keep-going")
+    assert ended.returncode == 1
+    first, second = ended.stderr.splitlines()[-2:]
+    assert first.startswith("2 rollouts failed; the first: ")
+    assert second == f"{failures} lists all that failed; the same command runs them again"
+    other = conflictvla(*command, "--init-states", "1", "--references-only")
+    assert other.stderr.splitlines()[-1].endswith("runs them again, but for 2 that other commands have asked for")
+    warning = f"warning: {failures}: 2 rollouts failed and are missing: give the command again that runs them"
+    for scored in (out, dataset):
+        assert warning in conflictvla("score", str(scored)).stderr.splitlines()
+    shutil.rmtree(dataset)
+    assert error_of(conflictvla("score", str(out))) == (
+        f"error: {out}: no finished rollout; {failures}: 2 rollouts failed and are missing: give the command again "
+        "that runs them"
+    )
+
+
 def test_runs_are_merged_and_published_from_deep_down(conflictvla: Command, run_folder: Path, tmp_path: Path) -> None:
     merged = conflictvla("merge", str(run_folder), str(run_folder), "--out", str(tmp_path / "deep" / "out"))
     assert merged.returncode == 0, merged.stderr

@@ -24,6 +24,8 @@ NEXT = "next"
 """The dataset that is about to take its place; complete wherever it exists."""
 PREVIOUS = "previous"
 """The dataset whose place it takes."""
+FAILURES_FILE = "failures.jsonl"
+"""How the name of the list of failed rollouts ends, beside the dataset."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +70,11 @@ class UnfinishedRun:
 def work_folder(dataset: Path) -> Path:
     """The hidden folder of the run that will be a dataset."""
     return dataset.with_name(f".{dataset.name}")
+
+
+def failures_file(dataset: Path) -> Path:
+    """The list of the failed rollouts that a dataset is without."""
+    return dataset.with_name(f"{dataset.name}.{FAILURES_FILE}")
 
 
 def finished_folder(dataset: Path) -> Path | None:

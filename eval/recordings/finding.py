@@ -10,9 +10,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...builders.rollouts.run_layout import UnfinishedRun, unfinished_run
+from ...builders.rollouts.run_layout import FAILURES_FILE, UnfinishedRun, failures_file, unfinished_run
 from ...toolkit.errors import DatasetError
 from .layout import is_dataset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedFailures:
+    """A list of rollouts that failed, so that no dataset has them."""
+
+    file: Path
+    rollouts: int
+
+    def __str__(self) -> str:
+        who = "1 rollout failed and is" if self.rollouts == 1 else f"{self.rollouts} rollouts failed and are"
+        return f"{self.file}: {who} missing: give the command again that runs them"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,10 +34,12 @@ class FoundRuns:
     Attributes:
         datasets: Folders of the finished datasets, sorted.
         unfinished: Runs that are not finished, or that extend one of the datasets.
+        failures: Lists of failed rollouts, of these datasets or of runs of which nothing else is left.
     """
 
     datasets: tuple[Path, ...]
     unfinished: tuple[UnfinishedRun, ...]
+    failures: tuple[ListedFailures, ...] = ()
 
 
 def find_runs(path: Path | str) -> FoundRuns:
@@ -40,18 +54,22 @@ def find_runs(path: Path | str) -> FoundRuns:
         raise DatasetError(
             f"{path}: {state}: give a rollout dataset, a folder that contains some, or hf://OWNER/NAME@REVISION"
         )
-    datasets, unfinished = list[Path](), list[UnfinishedRun]()
+    datasets, unfinished, failures = list[Path](), list[UnfinishedRun](), set[Path]()
     for folder in _folders(path):
         if run := unfinished_run(folder):
             unfinished.append(run)
         elif is_dataset(folder):
             datasets.append(folder)
+            failures.add(failures_file(folder))
         elif _is_half_written(folder):
             raise DatasetError(
                 f"{folder}: not a LeRobot dataset, meta/info.json is missing, so it was left half written: "
                 "record these rollouts again"
             )
-    return FoundRuns(datasets=tuple(sorted(datasets)), unfinished=tuple(unfinished))
+        else:
+            failures |= set(folder.glob(f"*.{FAILURES_FILE}"))
+    listed = tuple(_listed(file) for file in sorted(failures) if file.is_file())
+    return FoundRuns(datasets=tuple(sorted(datasets)), unfinished=tuple(unfinished), failures=listed)
 
 
 def find_datasets(path: Path | str) -> tuple[Path, ...]:
@@ -68,6 +86,8 @@ def find_datasets(path: Path | str) -> tuple[Path, ...]:
         return found.datasets
     if found.unfinished:
         raise DatasetError(str(found.unfinished[0]))
+    if found.failures:
+        raise DatasetError(f"{path}: no finished rollout; {found.failures[0]}")
     raise DatasetError(
         f"{path}: not a LeRobot dataset (no meta/info.json), nor does it contain one (links to folders are not "
         "followed): give the folder that `conflictvla run --out` wrote"
@@ -84,6 +104,14 @@ def find_dataset(path: Path | str) -> Path:
     if len(folders) != 1:
         raise DatasetError(f"{path}: holds {len(folders)} datasets: name one of them, such as {folders[0]}")
     return folders[0]
+
+
+def _listed(file: Path) -> ListedFailures:
+    try:
+        lines = file.read_bytes().splitlines()
+    except OSError as error:
+        raise DatasetError(f"{file}: unreadable ({error.strerror}): copy it again, or remove it") from error
+    return ListedFailures(file=file, rollouts=sum(bool(line.strip()) for line in lines))
 
 
 def _folders(path: Path) -> Iterator[Path]:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...builders.rollouts.lerobot_dataset import check_lerobot
-from ...builders.rollouts.run_layout import UnfinishedRun
+from ...builders.rollouts.run_layout import UnfinishedRun, failures_file
+from ...builders.rollouts.schema import file_stem
 from ...toolkit.errors import InvalidInputError
 from ...toolkit.libero.base_tasks import base_task, check_init_states
 from ...toolkit.records import Arm, Instance, VisualNoise, VisualProbe
@@ -65,6 +67,10 @@ class Run:
         failures: Rollouts that could not be finished; they are listed beside the dataset too.
         clipped: Actions outside [-1, 1], which were clipped, of each rollout that has some, by rollout id.
         unfinished: What is missing, where this call has done its part but others have not; None for a finished run.
+        left_in_call: How many rollouts of an unfinished run are left of this call's other parts.
+        left_in_others: How many are left that other calls alone have asked for.
+        failures_file: The list of the failures; None where there are none, or the run is unfinished.
+        failed_in_others: How many of the failures this call has not asked for.
     """
 
     dataset: Path | None
@@ -72,6 +78,10 @@ class Run:
     failures: tuple[Failure, ...]
     clipped: Mapping[str, int]
     unfinished: UnfinishedRun | None = None
+    left_in_call: int = 0
+    left_in_others: int = 0
+    failures_file: Path | None = None
+    failed_in_others: int = 0
 
     @property
     def clipped_warning(self) -> str | None:
@@ -165,7 +175,7 @@ def run_policy(
     with folder.at_work(info, jobs, mine, installed_versions()):
         _run_missing(policy, info, mine, folder, executor or InProcess(), reporter, keep_going=keep_going)
         state = folder.finish()
-    return _run_of(state, folder.dataset, reporter)
+    return _run_of(state, folder.dataset, reporter, {rollout_id(info, job) for job in jobs})
 
 
 def check_rollout_count(instances: int, repeats: int) -> None:
@@ -185,15 +195,26 @@ def check_rollout_count(instances: int, repeats: int) -> None:
         )
 
 
-def _run_of(state: RunState, dataset: Path, reporter: _Reporter) -> Run:
+def _run_of(state: RunState, dataset: Path, reporter: _Reporter, asked: AbstractSet[str]) -> Run:
+    """The run after a call that has asked for these rollouts, by their ids."""
     if state.unfinished is not None:
-        failures = tuple(sorted(reporter.failures, key=lambda failure: failure.rollout_id))
-        return Run(dataset=None, rollouts=0, failures=failures, clipped={}, unfinished=state.unfinished)
+        in_call = len(state.left & {file_stem(each) for each in asked})
+        return Run(
+            dataset=None,
+            rollouts=0,
+            failures=tuple(sorted(reporter.failures, key=lambda failure: failure.rollout_id)),
+            clipped={},
+            unfinished=state.unfinished,
+            left_in_call=in_call,
+            left_in_others=len(state.left) - in_call,
+        )
     return Run(
         dataset=dataset if state.records else None,
         rollouts=len(state.records),
         failures=state.failures,
         clipped={each.rollout_id: each.clipped_actions for each in state.records if each.clipped_actions},
+        failures_file=failures_file(dataset) if state.failures else None,
+        failed_in_others=sum(failure.rollout_id not in asked for failure in state.failures),
     )
 
 

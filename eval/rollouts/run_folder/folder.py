@@ -23,6 +23,7 @@ from ....builders.rollouts.run_layout import (
     SHARDS,
     PlannedRollout,
     UnfinishedRun,
+    failures_file,
     finished_folder,
     planned_rollouts,
     shard_stems,
@@ -51,7 +52,6 @@ from .settings import (
 )
 
 FAILURES = "failures"
-FAILURES_FILE = "failures.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +62,13 @@ class RunState:
         records: The rollouts of its dataset; none while it is unfinished.
         failures: Rollouts that could not be finished.
         unfinished: How much is missing; None for a finished run.
+        left: Which rollouts of an unfinished run have neither been finished nor failed, by the stems of their files.
     """
 
     records: tuple[EpisodeRecord, ...] = ()
     failures: tuple[Failure, ...] = ()
     unfinished: UnfinishedRun | None = None
+    left: frozenset[str] = frozenset()
 
 
 class RunFolder:
@@ -106,9 +108,9 @@ class RunFolder:
                 self._read_finished()
                 self._check(policy, jobs, versions)
                 if self.path.exists() or self._missing(policy, mine):
+                    self._check_extendable()
                     self._plan(policy, jobs, versions)
                     self._forget_failures(policy, mine)
-                    self._check_extendable()
                     working.enter_context(self._claims.held(self._heartbeat))
             yield
 
@@ -170,8 +172,9 @@ class RunFolder:
                 return self._state()
             unfinished = unfinished_run(self.path)
             settled = self._finished_stems | shard_stems(self.path) | self._failure_stems()
-            if any(file_stem(planned.rollout_id) not in settled for planned in planned_rollouts(self.path)):
-                return RunState(unfinished=unfinished)
+            left = frozenset(file_stem(planned.rollout_id) for planned in planned_rollouts(self.path)) - settled
+            if left:
+                return RunState(unfinished=unfinished, left=left)
             self._write(lock)
             return self._state()
 
@@ -302,15 +305,15 @@ class RunFolder:
             self._finished = rollouts_of_dataset(self.dataset)
         self._write_failures(failures)
         lock.check()
+        self._remove()
+
+    def _remove(self) -> None:
+        """Remove this folder, at once for everybody else."""
         aside = self.path.with_name(f"{self.path.name}.removed-{self._worker.token}")
         os.rename(self.path, aside)
         shutil.rmtree(aside, ignore_errors=True)
 
     def _failure_stems(self) -> set[str]:
-        self._remove()
-
-    def _remove(self) -> None:
-        """Remove this folder, at once for everybody else."""
         return {file.stem for file in (self.path / FAILURES).glob("*.json")}
 
     def _failures(self) -> list[Failure]:
@@ -319,16 +322,12 @@ class RunFolder:
 
     def _listed_failures(self) -> list[Failure]:
         """The failures listed beside the dataset."""
-        file = self._failures_file
+        file = failures_file(self.dataset)
         lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
         try:
             return [Failure(**json.loads(line)) for line in lines if line]
         except (ValueError, TypeError) as error:
             raise InvalidInputError(f"{file}: unreadable; remove it and run again") from error
-
-    @property
-    def _failures_file(self) -> Path:
-        return self.dataset.with_name(f"{self.dataset.name}.{FAILURES_FILE}")
 
     def _write_failures(self, new: Iterable[Failure]) -> None:
         """List the failures of this run and earlier ones, without those that have succeeded since."""
@@ -337,9 +336,9 @@ class RunFolder:
         left = [listed[name] for name in sorted(listed) if name not in finished]
         if left:
             lines = [json.dumps({"rollout_id": failure.rollout_id, "error": failure.error}) for failure in left]
-            write_atomic(self._failures_file, "\n".join(lines) + "\n")
+            write_atomic(failures_file(self.dataset), "\n".join(lines) + "\n")
         else:
-            self._failures_file.unlink(missing_ok=True)
+            failures_file(self.dataset).unlink(missing_ok=True)
 
     def _state(self) -> RunState:
         records = tuple(each.record for each in self._finished)

@@ -21,7 +21,6 @@ from conflictvla.eval.rollouts.executors.in_process import InProcess
 from conflictvla.eval.rollouts.executors.processes import Processes
 from conflictvla.eval.rollouts.jobs import Job, batches
 from conflictvla.eval.rollouts.run import Run, RunProgress, run_policy, with_references
-from conflictvla.eval.rollouts.run_folder.folder import FAILURES_FILE
 from conflictvla.toolkit.errors import InvalidInputError, PolicyError
 from conflictvla.toolkit.records import Arm, Instance, Prompt
 
@@ -98,7 +97,7 @@ def test_with_keep_going_failures_are_listed_and_the_rest_is_recorded(
 ) -> None:
     run = _run("misbehaving:Sulks", chosen, tmp_path, choose_executor(workers, None), keep_going=True)
     assert run.rollouts == 4
-    listed = [json.loads(line) for line in (tmp_path / f"drift.{FAILURES_FILE}").read_text().splitlines()]
+    listed = [json.loads(line) for line in (tmp_path / "drift.failures.jsonl").read_text().splitlines()]
     assert [entry["rollout_id"] for entry in listed] == [failure.rollout_id for failure in run.failures]
     assert len(listed) == 4
     assert all("step 2: the policy raised: ValueError: I would rather not" in entry["error"] for entry in listed)
