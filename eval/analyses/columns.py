@@ -95,7 +95,7 @@ def interval_cell(row: Row, name: str, shown: Callable[[float], str] = percent) 
     return Cell(
         value=shown(row[name]),
         interval=f"{shown(low)}–{shown(high)}",
-        short_interval=f"{percent(low, 0)}–{percent(high, 0)}",
+        short_interval=f"{percent(low, 0)}–{percent(high, 0)}" if shown is percent else f"{shown(low)}–{shown(high)}",
     )
 
 

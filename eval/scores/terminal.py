@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from rich import box
@@ -53,16 +53,69 @@ def print_table(scores: Scores, by: str = "overall", console: Console | None = N
     terminal.print(table)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Layout:
+    """How a table is laid out: the narrower the terminal, the taller it gets.
+
+    Attributes:
+        below: Whether intervals stand below their values, and the words of a head below each other.
+        by_section: Whether what rows have in common stands above them, in place of columns of its own.
+        short: Whether intervals have no decimals.
+    """
+
+    below: bool = True
+    by_section: bool = True
+    short: bool = False
+
+
+LAYOUTS = (
+    _Layout(below=False, by_section=False),
+    _Layout(by_section=False),
+    _Layout(),
+    _Layout(short=True),
+)
+"""The first that fits is taken, or the last, whose words are broken then."""
+
+
 def print_text_table(shown: TextTable, console: Console) -> None:
-    """Print any table that is text already."""
-    table = _empty_table(
-        f"[bold]{escape(shown.title)}[/bold]", escape(shown.note if shown.rows else f"no rows; {shown.note}")
-    )
-    for index, head in enumerate(shown.header):
-        table.add_column(escape(head), justify="left" if index < shown.labels else "right")
-    for row in shown.rows:
-        table.add_row(*map(escape, row))
+    """Print any table that is text already; nothing of it is left out, however narrow the terminal."""
+    unlimited = console.options.update(max_width=UNLIMITED)
+    for layout in LAYOUTS:
+        table = _laid_out(shown, layout)
+        if console.measure(table, options=unlimited).maximum <= console.width:
+            break
     console.print(table)
+
+
+def _laid_out(shown: TextTable, layout: _Layout) -> Table:
+    note = shown.note if shown.rows else f"no rows; {shown.note}"
+    table = _empty_table(f"[bold]{escape(shown.title)}[/bold]", escape(note))
+    in_common = shown.labels - 1 if layout.by_section else 0
+    heads = [escape(_head(head, layout)) for head in shown.header]
+    for index, head in enumerate(["\n".join(heads[: in_common + 1]), *heads[in_common + 1 :]]):
+        table.add_column(head, justify="left" if index + in_common < shown.labels else "right", overflow="fold")
+    for section, rows in groupby(shown.cells, key=lambda row: [cell.value for cell in row[:in_common]]):
+        if section:
+            table.add_section()
+            table.add_row(f"[bold]{escape('\n'.join(section))}[/bold]")
+        for row in rows:
+            labels, numbers = row[in_common : shown.labels], row[shown.labels :]
+            table.add_row(*(escape(str(cell)) for cell in labels), *(_number(cell, layout) for cell in numbers))
+    return table
+
+
+def _head(head: str, layout: _Layout) -> str:
+    return head.replace(" − ", " −\u00a0").replace(" ", "\n") if layout.below else head
+
+
+def _number(cell: Cell, layout: _Layout) -> str:
+    """A value and its interval, or a difference and its, which are one text."""
+    if not layout.below:
+        return escape(str(cell))
+    value, _, interval = cell.value.partition(" (")
+    if cell.interval:
+        return f"{escape(cell.value)}\n[dim]{escape(cell.short_interval if layout.short else cell.interval)}[/dim]"
+    return f"{escape(value)}\n[dim]{escape(interval.removesuffix(')'))}[/dim]" if interval else escape(cell.value)
 
 
 def measure_table(scores: Scores, shown: TextTable, grouping: str, *, intervals: bool = True) -> Table:
@@ -79,7 +132,7 @@ def measure_table(scores: Scores, shown: TextTable, grouping: str, *, intervals:
         f"[bold]{shown.title}[/bold] [dim]({_conditions(scores, grouping)})[/dim]",
         _caption(scores, grouping, intervals=intervals) + _legend(shown),
     )
-    table.add_column(group or "policy", min_width=10, no_wrap=True)
+    table.add_column(group or "policy", min_width=10, overflow="fold")
     for head in shown.header[shown.labels :]:
         table.add_column(head.replace(" ", "\n"), justify="right", no_wrap=True)
     for part in (shown.cells, shown.means):
