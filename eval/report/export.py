@@ -22,7 +22,7 @@ from .figures.svg import drawing
 
 
 def write_tables(scores: Scores, folder: Path | str) -> list[Path]:
-    """Write every table as markdown and LaTeX (percent, as printed) and as CSV and JSON (fractions, full precision).
+    """Write every table that has rows as markdown and LaTeX (percent) and as CSV and JSON (fractions, full precision).
 
     Markdown and LaTeX set the best of the policies apart, or the extremes, and have means over policies below their
     rows; JSON names the marks (number of the row, column, mark) and the means beside its rows.
@@ -36,17 +36,18 @@ def write_tables(scores: Scores, folder: Path | str) -> list[Path]:
     """
     folder = Path(folder)
     files = []
-    for name in table_names(scores):
-        table = text_table(scores, name)
+    for table in (text_table(scores, name) for name in table_names(scores)):
+        if not table.data.num_rows:
+            continue
         texts = {
             "md": f"**{table.title}.** {table.note}{marks_legend(table)}\n\n{markdown(table)}",
             "tex": latex(table),
             "json": _json(table),
         }
         for ending, text in texts.items():
-            files.append(folder / f"{name}.{ending}")
+            files.append(folder / f"{table.name}.{ending}")
             write_atomic(files[-1], text)
-        files.append(folder / f"{name}.csv")
+        files.append(folder / f"{table.name}.csv")
         with atomic_file(files[-1]) as aside:
             csv.write_csv(table.data, aside)
     return files

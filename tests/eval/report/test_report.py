@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from conflictvla.builders.rollouts.schema import Rollout
+from conflictvla.eval.analyses.registry import analyses
 from conflictvla.eval.recordings.reading import read_rollouts
 from conflictvla.eval.recordings.video_files import video_path
 from conflictvla.eval.report import write_figures, write_picture, write_report, write_tables
@@ -347,6 +348,24 @@ def test_a_png_shows_what_the_svg_says(tmp_path: Path) -> None:
     assert pixels[10, 290, :3].tolist() == [1.0, 1.0, 1.0]
 
 
+def tables_with_rows(folder: Path) -> set[str]:
+    """Those of the registry's tables that a report of a folder has and that are not empty."""
+    scores = score(folder, supplementary=True)
+    listed = [one for one in analyses() if one in scores.analyses() and not (one.probes and not scores.probed.num_rows)]
+    return {one.slug for one in listed if scores.table(one.name).num_rows}
+
+
+@pytest.mark.parametrize("arms", [{Arm.REFERENCE}, {Arm.REFERENCE, Arm.CONFLICT}])
+def test_tables_without_rows_are_not_written(arms: set[Arm], tmp_path: Path) -> None:
+    folder = write_dataset(tmp_path / "run", [r for r in small_evaluation() if r.episode.arm in arms])
+    done = conflictvla("report", folder, "--out", tmp_path / "report.html", "--tables", tmp_path / "tables")
+    assert done.returncode == 0, done.stderr
+    written = sorted((tmp_path / "tables").iterdir())
+    assert {file.stem for file in written} == tables_with_rows(folder)
+    assert f"{tmp_path / 'tables'}  {len(written)} files" in done.stdout.splitlines()
+    assert all(json.loads(file.read_text())["rows"] for file in written if file.suffix == ".json")
+
+
 def test_the_command_writes_report_picture_tables_and_figures(folder: Path, tmp_path: Path) -> None:
     places = {name: tmp_path / name for name in ("report.html", "picture.svg", "tables", "figures")}
     options = ("--out", "--picture", "--tables", "--figures")
@@ -354,7 +373,7 @@ def test_the_command_writes_report_picture_tables_and_figures(folder: Path, tmp_
     done = conflictvla("report", folder, *arguments)
     assert done.returncode == 0, done.stderr
     assert 'id="further"' in places["report.html"].read_text(encoding="utf-8")
-    assert "tables  88 files" in " ".join(done.stdout.split(str(tmp_path) + "/"))
+    assert f"{places['tables']}  {4 * len(tables_with_rows(folder))} files" in done.stdout.splitlines()
     assert (places["figures"] / "level-tar.png").is_file()
 
 
