@@ -4,22 +4,39 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .console import OUT, plain_table, print_json, print_line, progress_bar
 
 if TYPE_CHECKING:
     from ..eval.dry_run import DryRun
-    from ..toolkit.records import Instance
+    from ..eval.rollouts.jobs import RunShard
+    from ..toolkit.records import Instance, VisualProbe
 
 
-def show_dry_run(policy: str, instances: Sequence[Instance], *, repeats: int, workers: int, as_json: bool) -> None:
+def show_dry_run(
+    policy: str,
+    instances: Sequence[Instance],
+    out: Path,
+    *,
+    init_states: Sequence[int],
+    seeds: Sequence[int],
+    visual_probes: Sequence[VisualProbe],
+    shard: RunShard | None,
+    workers: int,
+    as_json: bool,
+) -> None:
     """Print how many rollouts a run has, and about how long and how large it gets.
 
     Args:
         policy: The policy's name.
         instances: The instances of the run.
-        repeats: In how many rollouts each of them is run.
+        out: Folder of its dataset.
+        init_states: As for ``run_policy``, as the next three are.
+        seeds: Each run once.
+        visual_probes: Each run once.
+        shard: The part that is meant; None for all of it.
         workers: Processes that will share the rollouts.
         as_json: Whether to print JSON.
     """
@@ -27,7 +44,16 @@ def show_dry_run(policy: str, instances: Sequence[Instance], *, repeats: int, wo
 
     suites = len({instance.suite for instance in instances})
     with progress_bar("suites measured", suites) as advance:
-        found = dry_run(policy, instances, repeats=repeats, progress=advance)
+        found = dry_run(
+            policy,
+            instances,
+            out,
+            init_states=init_states,
+            seeds=seeds,
+            visual_probes=visual_probes,
+            shard=shard,
+            progress=advance,
+        )
     if as_json:
         print_json(dataclasses.asdict(found))
         return
@@ -35,13 +61,17 @@ def show_dry_run(policy: str, instances: Sequence[Instance], *, repeats: int, wo
     for count in found.counts:
         table.add_row(count.arm, count.prompt, f"{count.rollouts:,}")
     OUT.print(table)
-    print_line(f"{found.rollouts:,} rollouts")
+    part = "" if shard is None else f" in part {shard}"
+    recorded = f", {found.recorded:,} of them recorded already" if found.recorded else ""
+    print_line(f"{found.rollouts:,} rollouts{part}{recorded}")
     print_line(_time_text(found, workers))
     print_line(f"about {_rounded(found.gigabytes)} GB on disk, and twice that while the dataset is put together")
     print_line("nothing was run that stays")
 
 
 def _time_text(found: DryRun, workers: int) -> str:
+    if found.recorded == found.rollouts:
+        return "nothing is left to run"
     if found.hours is None or found.action_s is None:
         return f"hours unknown, since the policy could not be measured here: {found.not_measured}"
     shared = f", {_rounded(found.hours / workers)} in {workers} that do not wait for each other" if workers > 1 else ""

@@ -153,9 +153,19 @@ def run(
     )
     instances = with_horizons(selection.instances(), horizon)
     executor = choose_executor(workers, ray, answer_limit_s=answer_limit)
+    part = None if shard is None else parse_shard(shard)
     if dry_run:
-        repeats = len(states) * len(drawn) * len(probes)
-        show_dry_run(spec, instances, repeats=repeats, workers=workers, as_json=as_json)
+        show_dry_run(
+            spec,
+            instances,
+            out / "rollouts",
+            init_states=states,
+            seeds=drawn,
+            visual_probes=probes,
+            shard=part,
+            workers=workers,
+            as_json=as_json,
+        )
         return
     with run_progress(as_json=as_json) as progress:
         finished = run_policy(
@@ -169,7 +179,7 @@ def run(
             policy_family=policy_family(family, preset),
             executor=executor,
             keep_going=keep_going,
-            shard=None if shard is None else parse_shard(shard),
+            shard=part,
             progress=progress,
         )
     _print_run(finished, out, as_json=as_json)

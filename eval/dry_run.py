@@ -9,16 +9,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..builders.rollouts.schema import Rollout
+from ..builders.rollouts.run_layout import recorded_stems
+from ..builders.rollouts.schema import Rollout, file_stem
 from ..builders.rollouts.shards import write_shard
 from ..toolkit.errors import ConflictVLAError, MissingExtraError, PolicyError
-from ..toolkit.records import Instance
+from ..toolkit.records import Instance, VisualProbe
 from ..toolkit.simulation.scene_pool import ScenePool
-from .policies.interface import Policy
+from .policies.interface import Policy, PolicyInfo
 from .policies.registry import policy_for_run
 from .rollouts.executors.base import Patience, PolicySource, raise_failure, run_job
-from .rollouts.jobs import Job
-from .rollouts.run import check_rollout_count
+from .rollouts.jobs import Job, RunShard, jobs_of_shard
+from .rollouts.rollout import rollout_id
+from .rollouts.run import check_rollout_count, list_jobs
 
 BUDGET_S = 60.0
 """After so long no further suite is measured; the others count as those that were."""
@@ -66,9 +68,11 @@ class DryRun:
 
     Attributes:
         policy: The policy's name; None where it cannot be loaded here.
-        rollouts: How many rollouts.
-        counts: How many by arm and prompt condition.
-        hours: Most hours in one process, if no rollout reaches its goal; None where the policy could not be measured.
+        rollouts: How many rollouts the run has, or the part of it that is meant.
+        recorded: How many of them are recorded already; None where the policy cannot be loaded here.
+        counts: How many by arm and prompt condition, recorded or not.
+        hours: Most hours of the others in one process, if none reaches its goal; None where the policy could not be
+            measured.
         action_s: Time of an action, mean over the measured suites, in s; None where it was not measured.
         measured_on: Suites on which the policy was measured.
         not_measured: Why it could not be measured; None where it could.
@@ -77,6 +81,7 @@ class DryRun:
 
     policy: str | None
     rollouts: int
+    recorded: int | None
     counts: tuple[RolloutCount, ...]
     hours: float | None
     action_s: float | None
@@ -88,47 +93,65 @@ class DryRun:
 def dry_run(
     policy: Policy | str,
     instances: Sequence[Instance],
+    out: Path,
     *,
-    repeats: int = 1,
+    init_states: Sequence[int] = (0,),
+    seeds: Sequence[int] = (0,),
+    visual_probes: Sequence[VisualProbe] = (VisualProbe.V0,),
+    shard: RunShard | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> DryRun:
-    """Work out what a run would take; a few short rollouts are executed, and nothing of them stays.
+    """Work out what ``run_policy`` would take; a few short rollouts are executed, and nothing of them stays.
 
     Args:
         policy: The policy, or its name.
         instances: The instances of the run.
-        repeats: In how many rollouts each of them is run: initial states times seeds times visual probes.
+        out: Folder of the run's dataset; what it has recorded already is not run again.
+        init_states: As for ``run_policy``, as the next two are.
+        seeds: Each run once.
+        visual_probes: Each run once.
+        shard: The part of the run that is meant; by default all of it.
         progress: Called with each suite before it is measured.
 
     Raises:
         InvalidInputError, NotFoundError: The policy's name makes no sense, it has no checkpoint for a suite, or the run
             has more rollouts than one call takes.
+        DatasetError: What the folder holds is damaged.
     """
-    check_rollout_count(len(instances), repeats)
-    first = {instance.suite: instance for instance in reversed(instances)}
+    check_rollout_count(len(instances), len(init_states) * len(seeds) * len(visual_probes))
+    jobs = list_jobs(instances, init_states, seeds, visual_probes)
+    jobs = jobs if shard is None else jobs_of_shard(jobs, shard)
+    first = {job.instance.suite: job.instance for job in reversed(jobs)}
     rates: dict[str, Rate] = {}
-    name: str | None = None
+    info: PolicyInfo | None = None
     not_measured: str | None = None
     try:
-        runnable, info = policy_for_run(policy, list(first))
-        name = info.name
+        runnable, info = policy_for_run(policy, {instance.suite for instance in instances})
         rates = _rates(runnable, dict(sorted(first.items())), progress or (lambda _: None))
     except (PolicyError, MissingExtraError) as error:
         not_measured = str(error)
-    on_disk = rates or _rates(PERSISTENT, dict([next(iter(first.items()))]), lambda _: None)
-    actions = repeats * sum(instance.horizon for instance in instances)
-    seconds = None if not rates else repeats * sum(_seconds(instance, rates) for instance in instances)
-    counts = Counter((str(instance.arm), str(instance.prompt)) for instance in instances)
+    missing = jobs if info is None else _missing(jobs, info, out / info.name)
+    on_disk = rates or _rates(PERSISTENT, dict([*first.items()][:1]), lambda _: None)
+    action_bytes = [rate.action_bytes for rate in on_disk.values()]
+    actions = sum(job.instance.horizon for job in jobs)
+    counts = Counter((str(job.instance.arm), str(job.instance.prompt)) for job in jobs)
     return DryRun(
-        policy=name,
-        rollouts=repeats * len(instances),
-        counts=tuple(RolloutCount(arm=a, prompt=p, rollouts=repeats * n) for (a, p), n in counts.items()),
-        hours=None if seconds is None else seconds / 3600,
+        policy=None if info is None else info.name,
+        rollouts=len(jobs),
+        recorded=None if info is None else len(jobs) - len(missing),
+        counts=tuple(RolloutCount(arm=arm, prompt=prompt, rollouts=n) for (arm, prompt), n in counts.items()),
+        hours=None if not_measured is not None else sum(_seconds(job.instance, rates) for job in missing) / 3600,
         action_s=sum(rate.action_s for rate in rates.values()) / len(rates) if rates else None,
         measured_on=tuple(rates),
         not_measured=not_measured,
-        gigabytes=actions * sum(rate.action_bytes for rate in on_disk.values()) / len(on_disk) / 1e9,
+        gigabytes=actions * sum(action_bytes) / max(len(action_bytes), 1) / 1e9,
     )
+
+
+def _missing(jobs: Sequence[Job], policy: PolicyInfo, dataset: Path) -> list[Job]:
+    """Those of the jobs that a run has not recorded yet."""
+    recorded = recorded_stems(dataset)
+    return [job for job in jobs if file_stem(rollout_id(policy, job)) not in recorded]
 
 
 def _seconds(instance: Instance, rates: dict[str, Rate]) -> float:

@@ -99,6 +99,16 @@ def unfinished_run(folder: Path) -> UnfinishedRun | None:
     return UnfinishedRun(folder=folder, done=len(done), planned=len(planned))
 
 
+def recorded_stems(dataset: Path) -> set[str]:
+    """The rollouts that a run has recorded, finished or not, by the stems of their files; none where there is no run.
+
+    Raises:
+        DatasetError: Its episodes cannot be read.
+    """
+    there = finished_folder(dataset)
+    return shard_stems(work_folder(dataset)) | {file_stem(name) for name in (finished_ids(there) if there else ())}
+
+
 def planned_rollouts(folder: Path) -> Iterator[PlannedRollout]:
     """All rollouts that calls have asked for; some perhaps several times.
 

@@ -166,8 +166,8 @@ def run_policy(
     if safe_name(info.name) != info.name:
         raise InvalidInputError(f"policy name '{info.name}': use letters, digits, '-', '_', '.', as a folder has it")
     jobs = [
-        replace(job, policy_family=policy_family)
-        for job in _jobs(instances, init_states, seeds, visual_probes, visual_noise)
+        replace(job, policy_family=policy_family, visual_noise=visual_noise)
+        for job in list_jobs(instances, init_states, seeds, visual_probes)
     ]
     mine = jobs if shard is None else jobs_of_shard(jobs, shard)
     reporter = _Reporter(progress or (lambda _: None), total=len(mine))
@@ -218,17 +218,16 @@ def _run_of(state: RunState, dataset: Path, reporter: _Reporter, asked: Abstract
     )
 
 
-def _jobs(
+def list_jobs(
     instances: Sequence[Instance],
     init_states: Sequence[int],
     seeds: Sequence[int],
     visual_probes: Sequence[VisualProbe],
-    visual_noise: VisualNoise,
 ) -> list[Job]:
     """Jobs grouped by base task, so that each scene is built once."""
     by_task = sorted(instances, key=lambda instance: (instance.suite, instance.base_task_index))
     return [
-        Job(instance=instance, init_state=state, seed=seed, visual_probe=probe, visual_noise=visual_noise)
+        Job(instance=instance, init_state=state, seed=seed, visual_probe=probe)
         for instance, seed, state, probe in itertools.product(by_task, seeds, init_states, visual_probes)
     ]
 

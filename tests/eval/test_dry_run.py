@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from pathlib import Path
 
@@ -11,14 +12,24 @@ import pytest
 
 from conflictvla.eval.dry_run import dry_run
 from conflictvla.eval.policies.interface import Episode, Observation, PolicyInfo
+from conflictvla.eval.rollouts.jobs import parse_shard
 from conflictvla.eval.run_selection import RunSelection
 from conflictvla.toolkit.arrays import FloatArray
 from conflictvla.toolkit.records import Prompt
+from conflictvla.toolkit.simulation.scene_pool import ScenePool
 
 from .in_process import conflictvla
+from .rollouts.run_folder.short_runs import BASE_TASKS, POLICIES, content, instances_of
+from .rollouts.run_folder.short_runs import run as short_run
 
 SUITE = "libero_goal/*"
 ACTION_S = 0.02
+DRIFT = "misbehaving:Drift"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def importable_policies() -> None:
+    sys.path.insert(0, str(POLICIES))
 
 
 class SlowPolicy:
@@ -34,15 +45,40 @@ class SlowPolicy:
         return np.zeros((1, 7))
 
 
-def test_the_hours_are_those_of_the_policy_that_is_measured() -> None:
+def test_the_hours_are_those_of_the_policy_that_is_measured(tmp_path: Path) -> None:
     instances = RunSelection(cases=SUITE, prompts=(Prompt.P0,)).instances()
-    found = dry_run(SlowPolicy(), instances, repeats=10)
+    found = dry_run(SlowPolicy(), instances, tmp_path, init_states=range(5), seeds=range(2))
     assert found.rollouts == 10 * len(instances) == sum(count.rollouts for count in found.counts)
     assert found.hours is not None
     least = 10 * sum(instance.horizon for instance in instances) * ACTION_S / 3600
     assert least < found.hours < 3 * least
     assert (found.policy, found.measured_on, found.not_measured) == ("slow", ("libero_goal",), None)
     assert 0.1 < found.gigabytes < 10
+
+
+@pytest.mark.parametrize("shard", [None, "1/2", "2/2"])
+@pytest.mark.parametrize("finished", [True, False])
+def test_what_is_recorded_already_is_counted_and_takes_no_time(
+    shard: str | None, *, finished: bool, tmp_path: Path
+) -> None:
+    """Of four rollouts the two of one base task are recorded, in a finished run or in an unfinished one of both."""
+    part, scenes = None if shard is None else parse_shard(shard), ScenePool()
+    tasks = BASE_TASKS[:1] if finished else BASE_TASKS
+    short_run(scenes, tmp_path, tasks=tasks, states=[0], shard=None if finished else "2/2", policy=DRIFT)
+    assert (tmp_path / "drift").exists() is finished
+    before = content(tmp_path)
+    found = dry_run(DRIFT, instances_of(), tmp_path, init_states=[0], shard=part)
+    counted = {None: (4, 2), "1/2": (2, 0), "2/2": (2, 2)}
+    assert (found.rollouts, found.recorded) == counted[shard]
+    assert sum(count.rollouts for count in found.counts) == found.rollouts
+    assert found.hours is not None
+    assert (found.hours > 0) == (found.rollouts > counted[shard][1])
+    assert content(tmp_path) == before
+
+
+def test_a_part_without_rollouts_takes_nothing(tmp_path: Path) -> None:
+    found = dry_run("persist", instances_of(BASE_TASKS[1:]), tmp_path, init_states=[0], shard=parse_shard("1/9"))
+    assert (found.rollouts, found.recorded, found.counts, found.hours, found.gigabytes) == (0, 0, (), 0.0, 0.0)
 
 
 def test_a_dry_run_runs_nothing_that_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
