@@ -36,6 +36,6 @@ def findings(check: str, rule: str, examples: Sequence[str]) -> Iterator[Submiss
         examples: Rollouts that it concerns, or fields.
     """
     if examples:
-        more = f" and {len(examples) - MOST_EXAMPLES} more" if len(examples) > MOST_EXAMPLES else ""
+        more = f" and {len(examples) - MOST_EXAMPLES:,} more" if len(examples) > MOST_EXAMPLES else ""
         message = f"{rule}: {', '.join(examples[:MOST_EXAMPLES])}{more}"
         yield SubmissionFinding(check=check, count=len(examples), message=message)

@@ -11,6 +11,7 @@ from ....builders.rollouts.episode_record import EpisodeRecord
 from ....toolkit.records import Arm, Instance, LanguageProbe, VisualProbe
 from ...recordings.rollout_set import RolloutSet
 from ...scoring.pairs import pair_rollouts
+from ..coverage import Coverage, coverage_of
 from .findings import SubmissionFinding, findings
 from .frame_checks import check_frames
 from .record_checks import check_records
@@ -37,7 +38,12 @@ def check_rollouts(
         *check_frames(episodes, rollouts),
         *_check_pairs(rollouts),
         *_check_cases(episodes, cases),
-        *_check_complete(episodes, _instances_of(known, cases), lite),
+        *_check_complete(
+            episodes,
+            _instances_of(known, cases),
+            lite,
+            coverage_of(rollouts, instances, lite) if cases is None else None,
+        ),
     )
 
 
@@ -64,14 +70,18 @@ def _check_pairs(rollouts: RolloutSet) -> Iterator[SubmissionFinding]:
 
 
 def _check_complete(
-    episodes: Sequence[EpisodeRecord], instances: Sequence[Instance], lite: Collection[str]
+    episodes: Sequence[EpisodeRecord],
+    instances: Sequence[Instance],
+    lite: Collection[str],
+    coverage: Coverage | None,
 ) -> Iterator[SubmissionFinding]:
     """Every instance of a condition in use (prompt and probes), in every initial state and seed in use, once.
 
     Conflict rollouts say what is in use; references under further seeds, initial states or conditions are there for the
     noise floor and ask for nothing. Of a release with a lite selection that selection alone is complete in itself.
     Controls are a choice of their own under each condition: none, or all of them in the same initial states, for all
-    seeds or the first ones.
+    seeds or the first ones. Where something is missing, the finding also says how far it is to the full evaluation, if
+    its coverage is given: what is missing in the conditions in use is only a part of that.
     """
     counts = Counter((e.instance_id, e.init_state, e.seed, e.visual_probe) for e in episodes)
     repeated = [_run_name(*run) for run, count in counts.items() if count > 1]
@@ -93,7 +103,10 @@ def _check_complete(
         )
         if (instance.instance_id, state, seed, visual_probe) not in counts
     ]
-    yield from findings("complete", "a complete evaluation also has these rollouts", missing)
+    rule = f"missing under the prompts, initial states and seeds that were run, {len(missing):,} in all"
+    if coverage is not None:
+        rule = f"the full evaluation has {coverage.of - coverage.rollouts:,} more rollouts; {rule}"
+    yield from findings("complete", rule, missing)
 
 
 def _asked_for(

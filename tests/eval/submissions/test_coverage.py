@@ -23,7 +23,7 @@ from conflictvla.eval.submissions.coverage import (
     coverage_of,
 )
 from conflictvla.toolkit.prompts import PLACEBO, prompt_sha256
-from conflictvla.toolkit.records import Instance
+from conflictvla.toolkit.records import Arm, Instance, Prompt
 
 from .recorded import honest, lite, release, under_prompt, with_episode, write
 
@@ -137,3 +137,32 @@ def test_a_lite_run_is_not_asked_for_the_other_cases_and_every_other_run_is(tmp_
     assert asked_for(tmp_path / "lite", (0, 1), lite()) == []
     assert len(asked_for(tmp_path / "other", (0, 2), lite())) == 1
     assert len(asked_for(tmp_path / "unmarked", (0, 1), frozenset())) == 1
+
+
+@pytest.mark.parametrize(("prompts", "states"), [((Prompt.P0,), (0,)), ((Prompt.P0, Prompt.P1), (0, 1)), ((), (0, 1))])
+def test_what_is_missing_is_counted_over_all_prompts_and_states_and_over_those_that_were_run(
+    prompts: Sequence[Prompt], states: Sequence[int], tmp_path: Path
+) -> None:
+    """One case was run, of a base task's two; or nothing but references, which ask for no conditions."""
+    instances = [i for i in load_instances() if i.base_task == release()[0].base_task and i.suite == release()[0].suite]
+    known = [i for i in instances if i.arm is not Arm.CONTROL]
+    ran = [under(r, prompt) for r in runs(states, which=(0, 1)) for prompt in prompts] or runs(states, which=(0,))
+    read = read_rollouts(write(tmp_path / "a", ran), tuple(FRAME_FEATURES))
+    found = [each.message for each in check_rollouts(read, known) if each.check == "complete"]
+    full, here = 5 * len(known) - len(ran), len(states) * len(known) * len(prompts) // 2 - len(ran)
+    assert [message.partition(": ")[0] for message in found] == (
+        [
+            f"the full evaluation has {full:,} more rollouts; missing under the prompts, initial states and seeds that "
+            f"were run, {here:,} in all"
+        ]
+        if prompts
+        else []
+    )
+
+
+def under(rollout: Rollout, prompt: Prompt) -> Rollout:
+    """The same rollout as the release has it under a prompt condition."""
+    if prompt is Prompt.P0:
+        return rollout
+    own = next(i for i in load_instances() if i.instance_id == rollout.episode.instance_id.replace("/P0", f"/{prompt}"))
+    return under_prompt(rollout, prompt, own.prompt_text)

@@ -17,7 +17,7 @@ from huggingface_hub import HfApi, hf_hub_download
 
 from conflictvla.builders.rollouts.schema import Rollout
 from conflictvla.builders.tasks_dataset.columns import CONFIGS
-from conflictvla.builders.tasks_dataset.reading import packaged_tasks
+from conflictvla.builders.tasks_dataset.reading import load_instances, packaged_tasks
 from conflictvla.eval.submissions.results_file import read_result, read_results
 from conflictvla.eval.submissions.untrusted.limits import check_folder, check_listing
 from conflictvla.toolkit.errors import DatasetError
@@ -121,9 +121,11 @@ def test_what_is_missing_is_listed_and_nothing_is_sent(hub: Hub, tasks: Path, tm
     before = len(hub.store.repos["dataset", RESULTS].pull_requests)
     done = submit(address, tasks)
     assert done.returncode == 1
-    assert f"- **complete**: `a complete evaluation also has these rollouts: {release()[2].instance_id} init1" in (
-        done.stdout
-    )
+    full = 5 * len(load_instances(tasks))
+    assert (
+        f"- **complete**: `the full evaluation has {full - 5} more rollouts; missing under the prompts, initial states "
+        f"and seeds that were run, 1 in all: {release()[2].instance_id} init1"
+    ) in done.stdout
     assert len(hub.store.repos["dataset", RESULTS].pull_requests) == before
 
 
