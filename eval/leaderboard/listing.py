@@ -17,6 +17,7 @@ from .ranking import Filters, PlacedEntry, Premises, Standing, placed_entries
 HEADINGS = {
     Standing.RANKED: "Ranked by response",
     Standing.BELOW_GATE: f"Not ranked: PCSR's interval begins below {CAPABILITY_GATE:.0%}",
+    Standing.NO_INTERVAL: "Not ranked: pairs of a single base task give PCSR no interval",
     Standing.SCALE: "Marks of the scale: scripted agents with known answers",
 }
 

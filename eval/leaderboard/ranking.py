@@ -1,7 +1,8 @@
 """Who stands where on the leaderboard: the ranked, those that cannot be ranked, and the marks of the scale.
 
 Ranked is the response of policies that pass the capability gate. Those below the gate stand apart and unranked, since a
-policy that can do nothing completes no goal under conflict either. Scripted agents with known answers are the scale's
+policy that can do nothing completes no goal under conflict either; so do those whose pairs are of one base task, from
+which nobody can tell whether they pass. Scripted agents with known answers are the scale's
 marks.
 """
 
@@ -26,6 +27,7 @@ class Standing(StrEnum):
 
     RANKED = "ranked"
     BELOW_GATE = "below the gate"
+    NO_INTERVAL = "one base task"
     SCALE = "scale"
 
 
@@ -134,6 +136,8 @@ def standing_of(result: Result, prompt: str) -> Standing:
     if result.kind == SCRIPTED_AGENT:
         return Standing.SCALE
     row = result.row(prompt)
+    if row and math.isnan(row.measures["PCSR"].low):  # as pairs of a single base task leave it
+        return Standing.NO_INTERVAL
     return Standing.RANKED if row and is_capable(row.measures["PCSR"].low) else Standing.BELOW_GATE
 
 

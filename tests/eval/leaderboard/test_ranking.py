@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 from dataclasses import replace
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from conflictvla.eval.leaderboard.board import table_page
 from conflictvla.eval.leaderboard.columns import COLUMNS, BoardColumn, find_column
 from conflictvla.eval.leaderboard.listing import controls_text
 from conflictvla.eval.leaderboard.ranking import Filters, Premises, Standing, placed_entries
@@ -16,13 +18,17 @@ from conflictvla.eval.policies.scripted.agents import AGENTS
 from conflictvla.eval.rollouts.jobs import Job
 from conflictvla.eval.rollouts.rollout import run_rollout
 from conflictvla.eval.rollouts.versions import installed_versions
+from conflictvla.eval.scores.scores import score
 from conflictvla.eval.statistics.intervals import Interval
-from conflictvla.eval.submissions.results import SCRIPTED_AGENT, Entry
+from conflictvla.eval.submissions.coverage import PARTIAL, Coverage
+from conflictvla.eval.submissions.results import POLICY, SCRIPTED_AGENT, Entry, result_of
 from conflictvla.eval.submissions.results_file import read_results, result_json
 from conflictvla.eval.submissions.submit import SubmissionSource, check_submission
+from conflictvla.toolkit.records import Prompt
 
 from ..in_process import conflictvla
 from ..submissions.recorded import SCENES, SUITE, TASK, release, write
+from ..synthetic_rollouts import small_evaluation, write_dataset
 from .policy_kinds import KINDS, Kind, result_of_kind, write_kinds
 
 
@@ -101,9 +107,12 @@ def test_controls_give_a_verdict_only_where_there_are_enough_and_the_row_says_ho
     assert (row["controls"], row["control_pairs"]) == (premises.value, placed.row.controls)
 
 
-@pytest.mark.parametrize("low", [0.0, 0.199, math.nan])
-def test_a_policy_below_the_gate_is_not_ranked_however_clear_its_response(
-    entries: tuple[Entry, ...], low: float
+@pytest.mark.parametrize(
+    ("low", "standing"),
+    [(0.0, Standing.BELOW_GATE), (0.199, Standing.BELOW_GATE), (math.nan, Standing.NO_INTERVAL)],
+)
+def test_a_policy_that_does_not_pass_the_gate_is_not_ranked_however_clear_its_response(
+    entries: tuple[Entry, ...], low: float, standing: Standing
 ) -> None:
     full = named(entries, "full_responder")
     rows = tuple(
@@ -111,7 +120,24 @@ def test_a_policy_below_the_gate_is_not_ranked_however_clear_its_response(
         for row in full.result.rows
     )
     (placed,) = placed_entries([replace(full, result=replace(full.result, rows=rows))], Filters())
-    assert (placed.standing, placed.rank) == (Standing.BELOW_GATE, None)
+    assert (placed.standing, placed.rank) == (standing, None)
+
+
+@pytest.mark.parametrize("base_tasks", [1, 2])
+def test_pairs_of_a_single_base_task_are_named_as_what_keeps_a_policy_from_a_rank(
+    base_tasks: int, tmp_path: Path
+) -> None:
+    everything = [r for r in small_evaluation(prompts=[Prompt.P0]) if r.episode.suite == "libero_goal"]
+    names = sorted({r.episode.base_task for r in everything})[:base_tasks]
+    scores = score(write_dataset(tmp_path / "run", [r for r in everything if r.episode.base_task in names]))
+    result = result_of(scores, coverage=Coverage(kind=PARTIAL, rollouts=9, of=14_530), kind=POLICY)
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / result.file_name).write_text(result_json(result))
+    terminal = conflictvla("leaderboard", "--data", tmp_path, "--terminal").stdout
+    for shown in (terminal, html.unescape(table_page(read_results(tmp_path), Filters()))):
+        text = " ".join(shown.split())
+        assert ("pairs of a single base task give PCSR no interval" in text) == (base_tasks == 1)
+        assert "PCSR's interval begins below" not in text
 
 
 @pytest.mark.parametrize("column", COLUMNS, ids=lambda column: column.name)
