@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.table import Column, Table
 
 from ..toolkit.errors import InvalidInputError
 from ..toolkit.json_values import null_for_nan
@@ -54,8 +54,8 @@ def print_json(content: Any) -> None:
 
 
 def plain_table(*heads: str) -> Table:
-    """A table without lines, to be filled and printed."""
-    return Table(*heads, box=None, pad_edge=False)
+    """A table without lines, to be filled and printed; nothing in it is cut, but words may be broken."""
+    return Table(*(Column(head, overflow="fold") for head in heads), box=None, pad_edge=False)
 
 
 @contextmanager

@@ -167,5 +167,5 @@ def _print_board(data: str, sort: str, shown: tuple[Prompt, Family | None, Level
         print_json([*board_rows(entries, filters, column)])
         return
     print_line(f"{prompt}, {family or 'all families'}, {level or 'all levels'}; by {column.name}, best first")
-    OUT.print(board_table(entries, filters, column))
+    OUT.print(board_table(entries, filters, column, width=OUT.width))
     print_line("percent, with 95% intervals; response: see  conflictvla score --by response")

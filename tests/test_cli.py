@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import re
@@ -13,9 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from conflictvla.cli import console
 from conflictvla.cli.app import main
+from conflictvla.eval.policies.presets import PRESETS
 from conflictvla.toolkit.errors import DatasetError
 
 CASE = "libero_goal/put_the_bowl_on_the_plate/grounding/L1/*"
@@ -120,6 +123,21 @@ def test_shards_fill_one_folder_which_score_takes_when_all_is_there(conflictvla:
     assert [event["done"] for event in events] == list(range(events[-1]["total"] + 1))
     assert conflictvla("score", str(tmp_path)).returncode == 0
     assert "nothing to finish" in error_of(conflictvla("merge", str(out)))
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_tables_of_commands_are_whole_however_narrow_the_terminal(width: int) -> None:
+    table, out = console.plain_table("check", "what to change"), io.StringIO()
+    table.add_row("x" * 150, "y" * 70)
+    Console(file=out, width=width).print(table)
+    text = out.getvalue()
+    assert (text.count("x"), text.count("y"), "…" in text) == (150, 70, False)
+
+
+def test_presets_are_listed_whole(conflictvla: Command) -> None:
+    listed = conflictvla("presets").stdout
+    assert "…" not in listed
+    assert all(preset.name in listed for preset in PRESETS)
 
 
 def test_what_is_left_of_a_run_and_who_runs_it_is_shown(

@@ -58,6 +58,10 @@ def describe_error(error: BaseException) -> str:
     return name if line == name else f"{name}: {line}"
 
 
+MOST_NAMED = 50
+"""Names that a message lists: all of any kind of our own, such as tables or policies; not those of all rollouts."""
+
+
 def choices(given: str, known: list[str]) -> str:
     """Name the known choices after a wrong one, the closest first.
 
@@ -72,5 +76,6 @@ def choices(given: str, known: list[str]) -> str:
 
     close = difflib.get_close_matches(given, known, n=1)
     hint = f"did you mean '{close[0]}'? " if close else ""
-    shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
+    more = f" and {len(known) - MOST_NAMED:,} more" if len(known) > MOST_NAMED else ""
+    shown = ", ".join(known[:MOST_NAMED]) + more
     return f"{hint}(known: {shown})"

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from ..measures.response import CAPABILITY_GATE
+from ..scores.terminal import UNLIMITED
 from ..submissions.results import FIGURES, Entry
 from .columns import BoardColumn, run_text, shown_columns
 from .ranking import Filters, PlacedEntry, Premises, Standing, placed_entries
@@ -28,6 +30,9 @@ MARKS = {
     Premises.NO_CONTROLS: "",
 }
 """What stands with an entry about its controls, before how many of them were run."""
+
+POLICY_WIDTH = 14
+"""Columns that a terminal has at least for policies, whose names and what was run are broken where they are longer."""
 
 NARROW = ("response", "premise_effect", "PCSR", "RGSR", "TAR", "Early20_TS", "AMS")
 """Columns of the terminal's table; JSON has all of them."""
@@ -70,11 +75,16 @@ def controls_text(placed: PlacedEntry) -> str:
     return mark and f"{mark} · {row.controls:,} of {row.n:,}"
 
 
-def board_table(entries: Sequence[Entry], filters: Filters, column: BoardColumn) -> Table:
-    """The entries for the terminal, each standing under its own heading."""
+def board_table(entries: Sequence[Entry], filters: Filters, column: BoardColumn, *, width: int) -> Table:
+    """The entries for a terminal, each standing under its own heading; without intervals where it is too narrow."""
+    table = _table(entries, filters, column, intervals=True)
+    return table if _narrowest(table) <= width else _table(entries, filters, column, intervals=False)
+
+
+def _table(entries: Sequence[Entry], filters: Filters, column: BoardColumn, *, intervals: bool) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), expand=False)
     table.add_column("#", justify="right", no_wrap=True)
-    table.add_column("policy", overflow="fold", min_width=22)
+    table.add_column("policy", overflow="fold", min_width=POLICY_WIDTH)
     shown = [one for one in shown_columns(entries) if one.name in NARROW or one.name == column.name]
     for one in shown:
         table.add_column(one.head.replace(" ", "\n"), justify="right", no_wrap=True)
@@ -85,9 +95,18 @@ def board_table(entries: Sequence[Entry], filters: Filters, column: BoardColumn)
             table.add_row(
                 str(placed.rank or "–" if standing is Standing.RANKED else ""),
                 _policy_text(placed),
-                *(f"{cell.value}\n[dim]{cell.short_interval}[/dim]" for cell in cells),
+                *(f"{cell.value}\n[dim]{cell.short_interval}[/dim]" if intervals else cell.value for cell in cells),
             )
     return table
+
+
+def _narrowest(table: Table) -> int:
+    """How wide the table is with a policy column as narrow as it can be."""
+    policy = table.columns[1]
+    policy.width = POLICY_WIDTH
+    width = Console(width=UNLIMITED).measure(table).maximum
+    policy.width = None
+    return width
 
 
 def _policy_text(placed: PlacedEntry) -> str:

@@ -36,6 +36,10 @@ def findings(check: str, rule: str, examples: Sequence[str]) -> Iterator[Submiss
         examples: Rollouts that it concerns, or fields.
     """
     if examples:
-        more = f" and {len(examples) - MOST_EXAMPLES:,} more" if len(examples) > MOST_EXAMPLES else ""
-        message = f"{rule}: {', '.join(examples[:MOST_EXAMPLES])}{more}"
-        yield SubmissionFinding(check=check, count=len(examples), message=message)
+        yield SubmissionFinding(check=check, count=len(examples), message=f"{rule}: {first_of(examples)}")
+
+
+def first_of(names: Sequence[str]) -> str:
+    """The first of some names, and how many more there are."""
+    more = f" and {len(names) - MOST_EXAMPLES:,} more" if len(names) > MOST_EXAMPLES else ""
+    return f"{', '.join(names[:MOST_EXAMPLES])}{more}"

@@ -17,7 +17,7 @@ from ....toolkit.probes.visual_settings import draw_visual_settings, read_visual
 from ....toolkit.prompts import BUILT_IN
 from ....toolkit.records import PROTOCOL_VERSION, Instance, LanguageProbe, VisualNoise
 from ..untrusted.limits import LONGEST_SETTINGS, LONGEST_TEXT, is_plain_text
-from .findings import MOST_EXAMPLES, SubmissionFinding, findings
+from .findings import SubmissionFinding, findings, first_of
 
 WORDING_VERSION = "tasks_version"
 """The version of an instance's wording."""
@@ -94,7 +94,7 @@ def _check_instances(
     episodes: Sequence[EpisodeRecord], instances: Mapping[str, Instance]
 ) -> Iterator[SubmissionFinding]:
     own = [episode for episode in episodes if episode.prompt not in BUILT_IN]
-    names = ", ".join(sorted({episode.prompt for episode in own})[:MOST_EXAMPLES])
+    names = first_of(sorted({episode.prompt for episode in own}))
     rule = f"a submission is under {', '.join(BUILT_IN)} only, these are in words of your own ({names})"
     yield from findings("prompts", rule, [episode.rollout_id for episode in own])
     comparable = [episode for episode in episodes if episode.prompt in BUILT_IN]

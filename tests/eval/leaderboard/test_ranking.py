@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import html
+import io
 import json
 import math
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from conflictvla.eval.leaderboard.board import table_page
-from conflictvla.eval.leaderboard.columns import COLUMNS, BoardColumn, find_column
-from conflictvla.eval.leaderboard.listing import controls_text
+from conflictvla.eval.leaderboard.columns import COLUMNS, BoardColumn, find_column, shown_columns
+from conflictvla.eval.leaderboard.listing import NARROW, board_table, controls_text
 from conflictvla.eval.leaderboard.ranking import Filters, Premises, Standing, placed_entries
 from conflictvla.eval.policies.scripted.agents import AGENTS
 from conflictvla.eval.rollouts.jobs import Job
@@ -179,6 +182,24 @@ def test_the_terminal_and_json_have_the_same_order_and_what_was_run(board: Path)
     wrong = conflictvla("leaderboard", "--data", board, "--terminal", "--sort", "TRA")
     assert (wrong.returncode, wrong.stderr.count("\n")) == (2, 1)
     assert "no column 'TRA' in --sort: did you mean 'TAR'" in wrong.stderr
+
+
+@pytest.mark.parametrize("column", COLUMNS, ids=lambda column: column.name)
+@pytest.mark.parametrize(("width", "with_intervals"), [(80, None), (120, True)])
+def test_the_terminals_table_is_whole(
+    entries: tuple[Entry, ...], column: BoardColumn, width: int, *, with_intervals: bool | None
+) -> None:
+    out = io.StringIO()
+    Console(file=out, width=width).print(board_table(entries, Filters(), column, width=width))
+    words, placed = out.getvalue().split(), placed_entries(entries, Filters(), column)
+    shown = [one for one in shown_columns(entries) if one.name in (*NARROW, column.name)]
+    assert "…" not in out.getvalue()
+    assert {word for one in shown for word in one.head.split()} <= set(words)
+    cells = [one.cell(place.entry, place.row) for place in placed for one in shown]
+    assert Counter(cell.value for cell in cells if " " not in cell.value) <= Counter(words)
+    intervals = Counter(cell.short_interval for cell in cells if cell.short_interval)
+    assert intervals <= Counter(words) or not (with_intervals or intervals & Counter(words))
+    assert all(place.entry.result.policy_name[:14] in out.getvalue() for place in placed)  # longer ones may be broken
 
 
 def test_scripted_agents_mark_the_scale_in_a_known_order_and_are_not_ranked(tmp_path: Path) -> None:
