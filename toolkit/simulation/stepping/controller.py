@@ -134,7 +134,7 @@ class PoseController:
         execute_substeps(model, data, substeps, current, gripper_action, self._buffers, self._arm, gains, self._problem)
 
     def _gains_without_error(self) -> ControllerGains:
-        """Gains under which the arm is only held against gravity."""
+        """Gains under which nothing but gravity is compensated."""
         none = np.zeros(6)
         here = np.array(self._buffers.qpos[self._arm.qpos])
         return self._gains._replace(kp=none, kd=none, nullspace_posture=here)
