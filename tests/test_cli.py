@@ -215,6 +215,8 @@ def test_a_mixed_up_pair_is_refused_by_its_field(conflictvla: Command, run_folde
     [
         (("run", "--policy", "persist", "--cases", "libero_goal/nope", "--out", "o"), "no case 'libero_goal/nope'"),
         (("run", "--policy", "persit", "--out", "o"), "did you mean 'persist'?"),
+        (("run", "--policy", ":A", "--out", "o"), "write your own class as module:Class"),
+        (("probe", "--policy", "json:dumps"), "dumps is called without arguments"),
         (("run", "--policy", "persist", "--prompts", "P2", "--out", "o"), "no prompt condition 'P2'"),
         (("run", "--policy", "persist", "--prompts-file", "nowhere", "--out", "o"), "nowhere: cannot be read"),
         (("run", "--policy", "persist", "--init-states", "4-0", "--out", "o"), "--init-states '4-0'"),

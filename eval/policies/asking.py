@@ -27,7 +27,7 @@ def begin_episode(policy: Policy, episode: Episode, *, where: str = "") -> None:
         policy.reset(episode)
     except PolicyError as error:
         raise _policy_error(where, first_line(error)) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # SystemExit too: one rollout must not end the run
         raise _policy_error(where, f"the policy raised in reset: {describe_error(error)}") from error
 
 
@@ -51,7 +51,7 @@ def ask(policy: Policy, observation: Observation, *, where: str = "") -> FloatAr
         answer = policy.act(observation)
     except PolicyError as error:
         raise _policy_error(where, first_line(error)) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _policy_error(where, f"the policy raised: {describe_error(error)}") from error
     if isinstance(answer, Refusal):
         return check_refusal(answer.kind, answer.text, where=where)

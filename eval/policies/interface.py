@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ...toolkit.arrays import FloatArray, Image
+from ...toolkit.errors import InvalidInputError
 from ...toolkit.records import Instance
 
 if TYPE_CHECKING:
@@ -120,3 +121,30 @@ class Policy(Protocol):
 
         Actions have shape (n, 7) with n >= 1, in [-1, 1]; all n are executed before the next call.
         """
+
+
+def check_info(policy: Policy, what: str) -> None:
+    """Make sure that a policy's ``info`` can be recorded.
+
+    Args:
+        policy: The policy.
+        what: What messages begin with.
+
+    Raises:
+        InvalidInputError: It is no ``PolicyInfo``, or holds values of another kind than that says.
+    """
+    info: Any = policy.info
+    if not isinstance(info, PolicyInfo):
+        raise InvalidInputError(f"{what}: info is {type(info).__name__}; make it PolicyInfo(name=..., revision=...)")
+    for name in ("name", "revision"):
+        if not isinstance(getattr(info, name), str) or not getattr(info, name):
+            raise InvalidInputError(f"{what}: info.{name} is {getattr(info, name)!r:.60}; it must be text")
+    if not (info.family is None or isinstance(info.family, str)):
+        raise InvalidInputError(f"{what}: info.family is {info.family!r:.60}; it must be text or None")
+    if not isinstance(info.settings, dict):
+        raise InvalidInputError(f"{what}: info.settings is {type(info.settings).__name__}; it must be a dict")
+    for key, value in info.settings.items():
+        if not isinstance(key, str) or not isinstance(value, str | int | float):
+            raise InvalidInputError(
+                f"{what}: info.settings holds {key!r:.60}: {value!r:.60}; names must be text, values text or numbers"
+            )

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import inspect
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
 
-from ...toolkit.errors import InvalidInputError, NotFoundError, choices
+from ...toolkit.errors import ConflictVLAError, InvalidInputError, NotFoundError, PolicyError, choices, describe_error
 from .adapters import is_adapted, load_adapter
 from .by_suite.mapping import is_mapping, read_mapping
 from .by_suite.policy import SuitePolicy
-from .interface import Policy, PolicyInfo
+from .interface import Policy, PolicyInfo, check_info
 
 SCRIPTED = ("persist", "refuse", "fail_persist")
 """Names of the scripted agents of the demonstration; ``agents.AGENTS`` has more."""
@@ -31,8 +34,9 @@ def load_policy(spec: str) -> Policy:
 
     Raises:
         NotFoundError: No such agent, checkpoint, module, class, suite, file or setting.
-        InvalidInputError: The class is not a policy, or a setting or mapping makes no sense.
-        PolicyError: No policy server answers.
+        InvalidInputError: The class is not a policy, its module cannot be imported, or a setting or mapping makes no
+            sense.
+        PolicyError: No policy server answers, or the class raises when it is called.
     """
     if is_mapping(spec):
         return SuitePolicy(read_mapping(spec), load_policy)
@@ -78,10 +82,14 @@ def policy_for_run(policy: Policy | str, suites: Collection[str]) -> tuple[Polic
         The policy; a name of several checkpoints says what each of them is, so that nobody loads one only to find out.
 
     Raises:
-        InvalidInputError: It has no checkpoint for one of the suites.
+        InvalidInputError: It has no checkpoint for one of the suites, or its ``info`` cannot be recorded.
         NotFoundError, PolicyError: As for ``load_policy``.
     """
-    loaded = load_policy(policy) if isinstance(policy, str) else policy
+    if isinstance(policy, str):
+        loaded = load_policy(policy)
+    else:
+        loaded = policy
+        check_info(policy, f"policy {type(policy).__name__}")
     if isinstance(loaded, SuitePolicy):
         loaded.mapping.require_suites(suites)
         return (loaded.mapping.text() if isinstance(policy, str) else policy), loaded.info
@@ -90,15 +98,60 @@ def policy_for_run(policy: Policy | str, suites: Collection[str]) -> tuple[Polic
 
 def _load_class(spec: str) -> Policy:
     module, _, name = spec.partition(":")
+    if module.endswith(".py") or not all(part.isidentifier() for part in (*module.split("."), name)):
+        raise InvalidInputError(
+            f"policy '{spec}': write your own class as module:Class, such as my_policy:Descend, without folders and "
+            ".py; a server as openpi://HOST:PORT or vla-eval://HOST:PORT"
+        )
+    policy = _made(spec, _found(spec, _imported(spec, module), name))
+    if not isinstance(policy, Policy):
+        raise InvalidInputError(f"policy '{spec}': {name} needs the attribute info and the methods reset and act")
+    check_info(policy, f"policy '{spec}'")
+    return policy
+
+
+def _imported(spec: str, module: str) -> ModuleType:
+    """A user's module, also from the working directory; whatever keeps it from being imported is one line."""
     here = str(Path.cwd())
     if here not in sys.path:  # python -m looks there, an installed command does not
         sys.path.insert(0, here)
     try:
-        policy = getattr(importlib.import_module(module), name)()
+        return importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise NotFoundError(f"policy '{spec}': no module '{error.name}' on the Python path") from error
-    except AttributeError as error:
-        raise NotFoundError(f"policy '{spec}': module '{module}' has no '{name}'") from error
-    if not isinstance(policy, Policy):
-        raise InvalidInputError(f"policy '{spec}': {name} needs the attribute info and the methods reset and act")
+    except ConflictVLAError:
+        raise
+    except (Exception, SystemExit) as error:  # it is the user's code
+        raise InvalidInputError(
+            f"policy '{spec}': module '{module}' cannot be imported: {describe_error(error)}"
+        ) from error
+
+
+def _found(spec: str, module: ModuleType, name: str) -> Callable[[], Any]:
+    """What a user's module has under a name; it can be called without arguments."""
+    found = getattr(module, name, None)
+    if found is None:
+        raise NotFoundError(f"policy '{spec}': module '{module.__name__}' has no '{name}'")
+    if not callable(found):
+        raise InvalidInputError(f"policy '{spec}': {name} is {type(found).__name__}, not a class")
+    try:
+        inspect.signature(found).bind()
+    except TypeError as error:
+        raise InvalidInputError(
+            f"policy '{spec}': {name} is called without arguments, and is {error}; give it a default"
+        ) from error
+    except ValueError:  # it is written in C and has no signature
+        pass
+    return cast("Callable[[], Any]", found)
+
+
+def _made(spec: str, call: Callable[[], Any]) -> Any:
+    """What a user's class makes, and its info is asked for; whatever it raises is one line."""
+    try:
+        policy = call()
+        getattr(policy, "info", None)
+    except ConflictVLAError:
+        raise
+    except (Exception, SystemExit) as error:  # it is the user's code
+        raise PolicyError(f"policy '{spec}': it cannot be made: {describe_error(error)}") from error
     return policy

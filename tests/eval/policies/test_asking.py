@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pytest
 
-from conflictvla.eval.policies.asking import ask
+from conflictvla.eval.policies.asking import ask, begin_episode
 from conflictvla.eval.policies.interface import Episode, Observation, PolicyInfo, Refusal
 from conflictvla.eval.policies.timed import TimedPolicy
 from conflictvla.toolkit.errors import PolicyError
@@ -71,3 +72,31 @@ def test_what_is_neither_actions_nor_a_refusal_is_one_line(answer: object, messa
     assert message in str(caught.value)
     assert str(caught.value).startswith("r: step 0: ")
     assert "\n" not in str(caught.value)
+
+
+@dataclass
+class Leaves(Answers):
+    """Ends the interpreter, as a library that parses its own command line does."""
+
+    where: str = "act"
+
+    def reset(self, episode: Episode) -> None:
+        if self.where == "reset":
+            raise SystemExit(2)
+
+    def act(self, observation: Observation) -> Any:
+        sys.exit("no weights")
+
+
+@pytest.mark.parametrize("limit_s", [None, 5.0])
+def test_a_policy_that_leaves_ends_its_rollout_alone(limit_s: float | None) -> None:
+    given = Leaves(None)
+    policy = given if limit_s is None else TimedPolicy(given, limit_s)
+    with pytest.raises(PolicyError, match="r: the policy raised: SystemExit: no weights"):
+        ask(policy, SEEN, where="r")
+
+
+def test_a_policy_that_leaves_in_reset_ends_its_rollout_alone() -> None:
+    episode: Any = None  # the policy does not look at it
+    with pytest.raises(PolicyError, match="r: the policy raised in reset: SystemExit: 2"):
+        begin_episode(Leaves(None, where="reset"), episode, where="r")
