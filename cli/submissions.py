@@ -11,7 +11,7 @@ from rich.markup import escape
 from ..toolkit.atomic_files import write_atomic
 from ..toolkit.records import Family, Level, Prompt
 from .console import FOUND_SOMETHING_WRONG, OUT, print_json, print_line, print_markup, progress_bar
-from .options import DatasetArgument, JsonOption, TasksOption, ToleranceOption
+from .options import COUNT, PORT, SEEDS, DatasetArgument, JsonOption, TasksOption, ToleranceOption
 from .run_progress import warn_of_missing
 
 if TYPE_CHECKING:
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 def verify(
     submission: DatasetArgument,
-    sample: Annotated[int, typer.Option(help="How many rollouts to execute again.")] = 50,
+    sample: Annotated[int, typer.Option(help="How many rollouts to execute again.", callback=COUNT)] = 50,
     seed: Annotated[
-        int | None, typer.Option(help="Seed of the draw, to repeat a verification; default: a fresh one, printed.")
+        int | None,
+        typer.Option(help="Seed of the draw, to repeat a verification; default: a fresh one, printed.", callback=SEEDS),
     ] = None,
     tolerance: ToleranceOption = 0.0,
     result: Annotated[Path | None, typer.Option(help="The results file that was submitted with it.")] = None,
@@ -126,7 +127,7 @@ def leaderboard(
     family: Annotated[Family | None, typer.Option(help="With --terminal or --json: conflict family.")] = None,
     level: Annotated[Level | None, typer.Option(help="With --terminal or --json: level.")] = None,
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all of this machine's.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on.")] = 7860,
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any that is free.", callback=PORT)] = 7860,
     space: Annotated[Path | None, typer.Option(help="Write a Hugging Face Space to this folder instead.")] = None,
     package: Annotated[
         str | None, typer.Option(help="Requirement by which the Space gets this package; default: from PyPI.")
@@ -146,8 +147,12 @@ def leaderboard(
         write_space(space, data, package)
         print_line(f"{space}  a Space; upload it with  hf upload --repo-type space")
         return
-    print_line(f"http://{host}:{port}  the leaderboard; stop with Ctrl-C")
-    serve(data, host=host, port=port)
+    serve(
+        data,
+        host=host,
+        port=port,
+        ready=lambda address: print_line(f"{address}  the leaderboard; stop with Ctrl-C"),
+    )
 
 
 def _print_board(data: str, sort: str, shown: tuple[Prompt, Family | None, Level | None], *, as_json: bool) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...toolkit.errors import MissingExtraError
+from ...toolkit.listening import check_can_listen
 from ...toolkit.prompts import BUILT_IN
 from ...toolkit.records import Family, Level, Prompt
 from ..recordings.sources import HUB, results_folder
@@ -155,7 +156,14 @@ def _connect(app: Any, board: Board, parts: _Components) -> None:
     app.load(open_linked_policy, None, [parts.tabs, parts.choice, parts.page], **quiet)
 
 
-def serve(source: str | Path, *, host: str = "127.0.0.1", port: int = 7860, block: bool = True) -> str:
+def serve(
+    source: str | Path,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 7860,
+    block: bool = True,
+    ready: Callable[[str], None] | None = None,
+) -> str:
     """Start the leaderboard; returns its address once it answers.
 
     Args:
@@ -163,22 +171,29 @@ def serve(source: str | Path, *, host: str = "127.0.0.1", port: int = 7860, bloc
         host: Where to listen; ``0.0.0.0`` for all of this machine's addresses.
         port: 0 for any free one.
         block: Whether to serve until interrupted before returning.
+        ready: Called with the address once it answers.
 
     Raises:
+        InvalidInputError: It cannot listen there.
         MissingExtraError: Gradio is not installed.
         DatasetError: There are no results to show.
     """
+    check_can_listen(host, port)
     app = build_app(source)
     theme = _gradio().themes.Default(font=FONT, font_mono=("ui-monospace", "monospace"))
     _, address, _ = app.launch(
         server_name=host,
         server_port=port or None,
-        prevent_thread_lock=not block,
+        prevent_thread_lock=True,
         quiet=True,
         ssr_mode=False,
         theme=theme,
         footer_links=["gradio"],
     )
+    if ready:
+        ready(str(address).rstrip("/"))
+    if block:
+        app.block_thread()
     return str(address)
 
 

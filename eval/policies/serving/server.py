@@ -18,6 +18,7 @@ import numpy as np
 from ....builders.rollouts.refusals import rest_action
 from ....toolkit.arrays import FloatArray
 from ....toolkit.errors import InvalidInputError, MissingExtraError, describe_error
+from ....toolkit.listening import check_can_listen
 from ..interface import Refusal
 from ..remote.clients import REFUSAL_KEY
 from ..remote.wire import VLA_EVAL_PROTOCOL, Message, pack_openpi, pack_vla_eval, unpack_openpi, unpack_vla_eval
@@ -93,19 +94,16 @@ class PolicyServer:
         def answer_health(connection: Any, request: Any) -> Any:
             return connection.respond(http.HTTPStatus.OK, body) if request.path == path else None
 
-        try:
-            self._server = serve(
-                converse,
-                host,
-                port,
-                process_request=answer_health,
-                compression=None,
-                max_size=None,
-                ping_interval=None,
-            )
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
-            raise InvalidInputError(f"cannot listen at {host}:{port} ({reason}); choose another --port") from error
+        check_can_listen(host, port)
+        self._server = serve(
+            converse,
+            host,
+            port,
+            process_request=answer_health,
+            compression=None,
+            max_size=None,
+            ping_interval=None,
+        )
         self.port: int = self._server.socket.getsockname()[1]
 
     def serve_forever(self) -> None:
