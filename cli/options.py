@@ -2,12 +2,39 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ..eval.selection import LARGEST_NUMBER
+from ..toolkit.errors import InvalidInputError
+from ..toolkit.listening import LARGEST_PORT
 from ..toolkit.records import VisualNoise
+
+
+def within(low: float, high: float = math.inf) -> Callable[[typer.CallbackParam, float | None], float | None]:
+    """The callback of an option that takes a number, or none: refuses what is outside, NaN and infinity too.
+
+    Not typer's own ``min`` and ``max``, which answer with a box of several lines.
+    """
+
+    def check(param: typer.CallbackParam, value: float | None) -> float | None:
+        if value is None or (low <= value <= high and not math.isinf(value)):
+            return value
+        least_to_most = f"at least {low:g}" if math.isinf(high) else f"{low:g} to {high:,.15g}"
+        raise InvalidInputError(f"{param.opts[0]} {value:.15g}: choose {least_to_most}")
+
+    return check
+
+
+SEEDS = within(0, LARGEST_NUMBER)
+COUNT = within(1)
+SIZE = within(16, 480)
+"""Of pictures, in pixels; LIBERO's scenes are drawn no higher."""
+PORT = within(0, LARGEST_PORT)
 
 RolloutsArgument = Annotated[
     str, typer.Argument(help="Folder with one or more rollout datasets, or hf://OWNER/NAME@REVISION.")
@@ -19,7 +46,10 @@ PartialOption = Annotated[bool, typer.Option("--partial", help="Leave defective 
 TasksOption = Annotated[Path | None, typer.Option("--tasks", help="Another task release; default: the packaged one.")]
 ToleranceOption = Annotated[
     float,
-    typer.Option(help="Largest difference of positions, in m and rad; 0.01 where records were rounded otherwise."),
+    typer.Option(
+        help="Largest difference of positions, in m and rad; 0.01 where records were rounded otherwise.",
+        callback=within(0),
+    ),
 ]
 
 LiteOption = Annotated[
@@ -43,8 +73,8 @@ PresetOption = Annotated[
 FamilyOption = Annotated[
     str | None, typer.Option(help="The policy's architecture family; tables group by it. Default: the preset's.")
 ]
-PolicySeedOption = Annotated[int, typer.Option(help="Seed handed to the policy.")]
-DrawSeedOption = Annotated[int, typer.Option(help="Seed of the draw.")]
+PolicySeedOption = Annotated[int, typer.Option(help="Seed handed to the policy.", callback=SEEDS)]
+DrawSeedOption = Annotated[int, typer.Option(help="Seed of the draw.", callback=SEEDS)]
 
 
 def policy_with_preset(policy: str, preset: str | None) -> str:

@@ -10,7 +10,7 @@ import typer
 from ..toolkit.errors import InvalidInputError
 from ..toolkit.records import VisualNoise
 from .console import make_folder_for, print_line
-from .options import CameraOption, InitStateOption, VisualNoiseOption
+from .options import SEEDS, SIZE, CameraOption, InitStateOption, VisualNoiseOption
 
 SHOWN_TASKS = (
     "libero_goal/put_the_bowl_on_the_plate",
@@ -26,9 +26,11 @@ def pictures(
     visual: Annotated[str, typer.Option(help="Visual probes, comma-separated.")] = "V0,V1,V2,V3,V4",
     visual_noise: VisualNoiseOption = VisualNoise.GAUSSIAN,
     init_state: InitStateOption = 0,
-    seed: Annotated[int, typer.Option(help="Seed of the run, which the perturbations are drawn from too.")] = 0,
+    seed: Annotated[
+        int, typer.Option(help="Seed of the run, which the perturbations are drawn from too.", callback=SEEDS)
+    ] = 0,
     camera: CameraOption = "agentview",
-    size: Annotated[int, typer.Option(help="Width and height of each picture in pixels.")] = 256,
+    size: Annotated[int, typer.Option(help="Width and height of each picture in pixels.", callback=SIZE)] = 256,
 ) -> None:
     """Draw scenes under visual probes side by side, as a policy sees them when an episode begins."""
     from ..builders.probes.pictures import picture_kind, probe_pictures, write_probe_pictures

@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 
 from .console import ERR, OUT, plain_table, print_json, print_line, print_markup, progress_bar
-from .options import JsonOption
+from .options import COUNT, PORT, JsonOption
 
 if TYPE_CHECKING:
     from ..eval.policies.presets import Preset
@@ -51,7 +51,7 @@ def serve_policy(
     policy: Annotated[str, typer.Option(help="A scripted agent, such as persist.")],
     protocol: Annotated[str, typer.Option(help="openpi or vla-eval.")] = "openpi",
     host: Annotated[str, typer.Option(help="Address to listen at; 0.0.0.0 for other machines too.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen at; 0 for any that is free.")] = 8000,
+    port: Annotated[int, typer.Option(help="Port to listen at; 0 for any that is free.", callback=PORT)] = 8000,
 ) -> None:
     """Serve a scripted agent to clients of openpi's or vla-eval's protocol, until interrupted.
 
@@ -70,7 +70,9 @@ def serve_policy(
 def train_example(
     out: Annotated[Path, typer.Option(help="Folder; its demonstrations are recorded once and used again.")],
     masked: Annotated[bool, typer.Option("--masked", help="Mask every prompt: the language-blind twin.")] = False,
-    steps: Annotated[int | None, typer.Option(help="Gradient steps; default: as many as the shipped one took.")] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="Gradient steps; default: as many as the shipped one took.", callback=COUNT)
+    ] = None,
 ) -> None:
     """Train the learned example anew: record scripted demonstrations of libero_goal, then clone them.
 

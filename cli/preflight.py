@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from ..eval.selection import MOST_NUMBERS
 from .console import FOUND_SOMETHING_WRONG, OUT, plain_table, print_json, progress_bar
 from .options import (
     InitStateOption,
@@ -16,6 +17,7 @@ from .options import (
     PolicySeedOption,
     PresetOption,
     policy_with_preset,
+    within,
 )
 
 
@@ -25,7 +27,9 @@ def probe(
     task: Annotated[str | None, typer.Option(help="Base task that the policy was trained on, as suite/name.")] = None,
     init_state: InitStateOption = 0,
     seed: PolicySeedOption = 0,
-    steps: Annotated[int, typer.Option(help="How many steps the policy acts in each trial.")] = 60,
+    steps: Annotated[
+        int, typer.Option(help="How many steps the policy acts in each trial.", callback=within(1, MOST_NUMBERS))
+    ] = 60,
     as_json: JsonOption = False,
 ) -> None:
     """Check in minutes whether a policy gets and gives what LIBERO means. Exit code 1 where something fails."""

@@ -9,7 +9,7 @@ import typer
 
 from ..toolkit.errors import InvalidInputError
 from .console import FOUND_SOMETHING_WRONG, print_json, print_line, progress_bar
-from .options import JsonOption
+from .options import COUNT, JsonOption, within
 from .run_progress import show_by_agent
 
 if TYPE_CHECKING:
@@ -61,12 +61,18 @@ def rollouts_build(
     agents: Annotated[
         str, typer.Option(help="Scripted agents, with commas between them.")
     ] = "persist,refuse,fail_persist",
-    per_cell: Annotated[int | None, typer.Option(help="So many cases of each family and level instead.")] = None,
+    per_cell: Annotated[
+        int | None, typer.Option(help="So many cases of each family and level instead.", callback=COUNT)
+    ] = None,
     all_cases: Annotated[bool, typer.Option("--all-cases", help="Every case; default: the lite selection.")] = False,
     init_states: Annotated[str, typer.Option(help="LIBERO's initial states, such as 0-4.")] = "0",
     compact: Annotated[bool, typer.Option("--compact", help="Without the simulator's states, packed tightly.")] = False,
-    videos: Annotated[int, typer.Option(help="Render so many pairs of each agent, to OUT/AGENT/rendered.")] = 0,
-    verify: Annotated[int, typer.Option(help="Execute so many of each agent again, and mark its result.")] = 0,
+    videos: Annotated[
+        int, typer.Option(help="Render so many pairs of each agent, to OUT/AGENT/rendered.", callback=within(0))
+    ] = 0,
+    verify: Annotated[
+        int, typer.Option(help="Execute so many of each agent again, and mark its result.", callback=within(0))
+    ] = 0,
     workers: Annotated[int, typer.Option(help="Processes on this machine; the result does not depend on it.")] = 1,
 ) -> None:
     """Record the scripted agents over the cases, under P0, with their references; run again to continue."""

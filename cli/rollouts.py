@@ -12,6 +12,8 @@ from ..toolkit.records import VisualNoise
 from .console import ERR, FOUND_SOMETHING_WRONG, OUT, print_json, print_line, print_warning, progress_bar
 from .dry_run import show_dry_run
 from .options import (
+    COUNT,
+    SIZE,
     CameraOption,
     DatasetArgument,
     DrawSeedOption,
@@ -227,7 +229,7 @@ def _print_where(finished: Run, out: Path) -> None:
 
 def replay(
     rollouts: RolloutsArgument,
-    sample: Annotated[int | None, typer.Option(help="Replay only that many, drawn at random.")] = None,
+    sample: Annotated[int | None, typer.Option(help="Replay only that many, drawn at random.", callback=COUNT)] = None,
     seed: DrawSeedOption = 0,
     tolerance: ToleranceOption = 0.0,
     as_json: JsonOption = False,
@@ -261,7 +263,7 @@ def render(
         list[str] | None, typer.Option(help="A rollout id; may be given several times. Default: all.")
     ] = None,
     camera: CameraOption = "agentview",
-    size: Annotated[int, typer.Option(help="Width and height in pixels.")] = 256,
+    size: Annotated[int, typer.Option(help="Width and height in pixels, even.", callback=SIZE)] = 256,
 ) -> None:
     """Make videos of recorded rollouts, afterwards, from the simulator's recorded states."""
     from ..eval.recordings.reading import find_dataset

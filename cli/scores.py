@@ -21,7 +21,7 @@ from .console import (
     print_warning,
     progress_bar,
 )
-from .options import JsonOption, PartialOption, RolloutsArgument
+from .options import JsonOption, PartialOption, RolloutsArgument, within
 from .run_progress import warn_of_missing
 
 if TYPE_CHECKING:
@@ -140,7 +140,8 @@ def cost(
         Path | None, typer.Option(help="File with a (:cost ...) block; default: the costs of each task.")
     ] = None,
     force_limit: Annotated[
-        float | None, typer.Option(help="Pressing an object harder than this costs as well, in N.")
+        float | None,
+        typer.Option(help="Pressing an object harder than this costs as well, in N.", callback=within(0)),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -7,7 +7,9 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from ..eval.selection import MOST_NUMBERS
 from .console import print_line, print_markup, progress_bar
+from .options import SEEDS, within
 
 suites_app = typer.Typer(help="Suites of base tasks beside LIBERO's.", no_args_is_help=True)
 
@@ -31,8 +33,8 @@ def suites_list() -> None:
 @suites_app.command("states")
 def suites_states(
     suite: Annotated[str, typer.Argument(help="Name of a suite that is a folder: the package's, or one of your own.")],
-    count: Annotated[int, typer.Option(min=1, help="Initial states of each task.")] = 50,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
+    count: Annotated[int, typer.Option(help="Initial states of each task.", callback=within(1, MOST_NUMBERS))] = 50,
+    seed: Annotated[int, typer.Option(help="Seed of the draws.", callback=SEEDS)] = 0,
 ) -> None:
     """Draw the initial states of a suite's tasks, and write each task's beside its BDDL file.
 

@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from ..toolkit.atomic_files import write_atomic
 from ..toolkit.errors import InvalidInputError
+from ..toolkit.processes import MOST_WORKERS
 from ..toolkit.records import SUITES, Arm, Family, Level, Prompt
 from .console import (
     ERR,
@@ -23,12 +24,13 @@ from .console import (
     print_markup,
     progress_bar,
 )
-from .options import JsonOption, LiteOption, SuiteOption, TasksOption
+from .options import COUNT, JsonOption, LiteOption, SuiteOption, TasksOption, within
 from .pictures import pictures
 
 if TYPE_CHECKING:
     from ..builders.cases.case import Case, TaskCandidates
-    from ..toolkit.records import BaseTask, Instance
+    from ..toolkit.processes import MOST_WORKERS
+from ..toolkit.records import BaseTask, Instance
 
 tasks_app = typer.Typer(help="Browse, check and build the conflict cases.", no_args_is_help=True)
 
@@ -126,10 +128,18 @@ def _write_scene_picture(case: Instance, file: Path) -> None:
 def tasks_build(
     out: Annotated[Path, typer.Option(help="Folder for the task release.")],
     suite: Annotated[list[str] | None, typer.Option(help="LIBERO suite; may be given several times.")] = None,
-    total: Annotated[int | None, typer.Option(help="Cases in all; default: the release's, for its suites.")] = None,
-    per_cell: Annotated[int | None, typer.Option(help="Most cases of one base task, family and level.")] = None,
-    init_states: Annotated[int, typer.Option(help="In how many initial states each case must hold.")] = 50,
-    workers: Annotated[int, typer.Option(help="Processes; the result does not depend on it.")] = 1,
+    total: Annotated[
+        int | None, typer.Option(help="Cases in all; default: the release's, for its suites.", callback=COUNT)
+    ] = None,
+    per_cell: Annotated[
+        int | None, typer.Option(help="Most cases of one base task, family and level.", callback=COUNT)
+    ] = None,
+    init_states: Annotated[
+        int, typer.Option(help="In how many initial states each case must hold.", callback=COUNT)
+    ] = 50,
+    workers: Annotated[
+        int, typer.Option(help="Processes; the result does not depend on it.", callback=within(1, MOST_WORKERS))
+    ] = 1,
     fresh: Annotated[bool, typer.Option("--fresh", help="Measure scenes anew, whatever the cache holds.")] = False,
     probes: Annotated[
         str | None, typer.Option(help="Add these language probes to a release instead, such as W1,W2,W3,W4.")
@@ -267,7 +277,7 @@ def _write_sheet(out: Path, cases: Sequence[Instance], suite: str | None) -> Non
 @tasks_app.command("check")
 def tasks_check(
     tasks: TasksOption = None,
-    init_states: Annotated[int, typer.Option(help="How many initial states to check in, from 0.")] = 50,
+    init_states: Annotated[int, typer.Option(help="How many initial states to check in, from 0.", callback=COUNT)] = 50,
 ) -> None:
     """Judge every released case again in the simulator. Exit code 1 where one no longer holds."""
     from ..builders.cases.check import check_release

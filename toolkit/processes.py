@@ -9,6 +9,9 @@ from concurrent.futures import ProcessPoolExecutor
 
 from .rounding import hand_down_rounding
 
+MOST_WORKERS = 1024
+"""More processes than any machine has room for: each of them holds a simulator."""
+
 
 def worker_processes(count: int) -> ProcessPoolExecutor:
     """A pool of new processes, for simulation.

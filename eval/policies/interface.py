@@ -85,7 +85,7 @@ class Observation:
 
         Raises:
             NotFoundError: There is no such camera.
-            InvalidInputError: No GL library works here.
+            InvalidInputError: The scene cannot be drawn in that size, or no GL library works here.
         """
         return self.camera(camera, size)
 

@@ -21,6 +21,9 @@ from ..recordings.video_files import video_path
 
 CODEC = "h264"
 
+SMALLEST = 16
+"""Smallest width and height of a video: that of one of the codec's blocks."""
+
 
 def render_rollouts(
     dataset: Path,
@@ -38,15 +41,18 @@ def render_rollouts(
         out: Folder for the videos.
         rollout_ids: Which rollouts; all by default.
         camera: ``agentview`` or ``robot0_eye_in_hand``.
-        size: Width and height in pixels.
+        size: Width and height in pixels, even.
         progress: Called with each rollout's id when its video is written.
 
     Raises:
         NotFoundError: There is no such rollout or camera.
         DatasetError: The dataset is damaged or has no simulator states.
-        InvalidInputError: The folder cannot be written, no GL library works here, or the scene is another one.
+        InvalidInputError: There are no videos of that size, the folder cannot be written, no GL library works here, or
+            the scene is another one.
         MissingExtraError: PyAV, which comes with LeRobot, is not installed.
     """
+    if size < SMALLEST or size % 2:
+        raise InvalidInputError(f"videos of {size} by {size} pixels: choose an even size of at least {SMALLEST}")
     if camera not in CAMERAS:
         raise NotFoundError(f"no camera '{camera}': {choices(camera, list(CAMERAS))}")
     written = []

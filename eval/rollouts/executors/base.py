@@ -32,6 +32,9 @@ PAUSE_S = 5.0
 LONGER = 6.0
 """By how much the next pause is longer: 5 s, then 30 s. A server is waited for beside that; see ``link.WAIT_S``."""
 
+LONGEST_LIMIT_S = 604_800
+"""Longest limit on an answer, in s: a week."""
+
 Take = Callable[[Job], bool]
 """Whether a job is to be run now; asked just before it is."""
 
@@ -46,12 +49,23 @@ class Patience:
     """How long a policy is waited for.
 
     Attributes:
-        answer_limit_s: Longest time that it may take for an answer, in s; None for no limit.
+        answer_limit_s: Longest time that it may take for an answer, in s, at most ``LONGEST_LIMIT_S``; None for no
+            limit.
         pause_s: Pause before a rollout is tried again in which it did not answer, in s.
+
+    Raises:
+        InvalidInputError: The limit is not positive, or too long.
     """
 
     answer_limit_s: float | None = None
     pause_s: float = PAUSE_S
+
+    def __post_init__(self) -> None:
+        limit_s = self.answer_limit_s
+        if limit_s is not None and not 0 < limit_s <= LONGEST_LIMIT_S:  # NaN neither
+            raise InvalidInputError(
+                f"an answer limit of {limit_s:.15g} s: choose more than 0 and at most {LONGEST_LIMIT_S:,} s, a week"
+            )
 
 
 class Executor(Protocol):

@@ -13,7 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
 from ....toolkit.errors import InvalidInputError
-from ....toolkit.processes import worker_processes
+from ....toolkit.processes import MOST_WORKERS, worker_processes
 from ...policies.interface import Policy
 from ..jobs import Job, Outcome
 from .base import (
@@ -28,9 +28,6 @@ from .base import (
     run_job_in_worker,
     take_all,
 )
-
-MOST_WORKERS = 1024
-"""More processes than any machine has room for: each of them holds a simulator."""
 
 
 class Processes:

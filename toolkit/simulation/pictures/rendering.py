@@ -39,7 +39,7 @@ class Camera:
         size: Width and height in pixels.
 
     Raises:
-        InvalidInputError: No GL library works here.
+        InvalidInputError: The scene cannot be drawn in that size, or no GL library works here.
     """
 
     def __init__(self, scene: Scene, size: int = 256) -> None:
@@ -95,6 +95,9 @@ def camera_of(scene: Scene, size: int = 256) -> Camera:
 
 
 def _renderer(model: Any, size: int) -> Any:
+    largest = min(model.vis.global_.offwidth, model.vis.global_.offheight)
+    if not 1 <= size <= largest:
+        raise InvalidInputError(f"pictures of {size} by {size} pixels: choose a size of 1 to {largest}")
     chosen = os.environ.get("MUJOCO_GL", "")
     backends = BACKENDS if chosen in ("", "disable") else (chosen,)
     reason = ""

@@ -46,6 +46,13 @@ def chosen() -> tuple[Instance, ...]:
     return tuple(dataclasses.replace(i, horizon=8) for i in with_references(conflicts, instances))
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("limit_s", [0.0, -1.0, float("nan"), float("inf"), 1e300])
+def test_a_limit_that_no_answer_can_have_is_refused_before_a_run(workers: int, limit_s: float) -> None:
+    with pytest.raises(InvalidInputError, match="an answer limit of .* s: choose more than 0"):
+        choose_executor(workers, None, answer_limit_s=limit_s)
+
+
 def _run(policy: str, chosen: tuple[Instance, ...], out: Path, executor: Executor, *, keep_going: bool = False) -> Run:
     return run_policy(policy, chosen, out, init_states=[0, 1], seeds=[3], executor=executor, keep_going=keep_going)
 

@@ -168,6 +168,18 @@ def test_what_does_not_exist_is_named(scene: Scene, recorded: tuple[Path, Looks]
         render_rollouts(recorded[0], tmp_path, rollout_ids=["looks/nope"])
 
 
+@pytest.mark.parametrize("size", [-1, 0, 481, 10**30])
+def test_a_size_that_no_scene_is_drawn_in_is_refused(scene: Scene, size: int) -> None:
+    with pytest.raises(InvalidInputError, match=f"pictures of {size} by {size} pixels: choose a size of 1 to 480"):
+        Camera(scene, size)
+
+
+@pytest.mark.parametrize("size", [-2, 0, 14, 101])
+def test_a_size_that_no_video_has_is_refused_before_anything_is_read(tmp_path: Path, size: int) -> None:
+    with pytest.raises(InvalidInputError, match=f"videos of {size} by {size} pixels: choose an even size"):
+        render_rollouts(tmp_path / "nowhere", tmp_path, size=size)
+
+
 def test_without_gl_the_error_names_what_to_install(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MUJOCO_GL", "no-such-backend")
     with pytest.raises(InvalidInputError, match="apt-get install libegl1"):
