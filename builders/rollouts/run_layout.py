@@ -120,7 +120,10 @@ def planned_rollouts(folder: Path) -> Iterator[PlannedRollout]:
             for row in json.loads(file.read_text(encoding="utf-8")):
                 yield PlannedRollout(**row)
         except (OSError, ValueError, TypeError) as error:
-            raise DatasetError(f"{file}: not a complete plan; remove it and give the command again") from error
+            raise DatasetError(
+                f"{file}: not a complete plan of this version of conflictvla: go on with the version that wrote it, or "
+                "remove it and give the command again"
+            ) from error
 
 
 def shard_stems(folder: Path) -> set[str]:

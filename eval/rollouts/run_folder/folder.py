@@ -33,7 +33,8 @@ from ....builders.rollouts.run_layout import (
 from ....builders.rollouts.schema import Rollout, file_stem
 from ....builders.rollouts.shards import write_shard
 from ....toolkit.atomic_files import write_atomic
-from ....toolkit.errors import InvalidInputError
+from ....toolkit.counting import counted
+from ....toolkit.errors import DatasetError, InvalidInputError
 from ...policies.interface import PolicyInfo
 from ..jobs import Failure, Job
 from ..rollout import rollout_id
@@ -49,6 +50,7 @@ from .settings import (
     settings_of_jobs,
     settings_of_records,
     what_to_give,
+    who_wrote,
 )
 
 FAILURES = "failures"
@@ -231,7 +233,7 @@ class RunFolder:
         records = [each.record for each in self._finished]
         misfit = _misfit(asked, asked_ids, settings_of_records(records), records)
         if misfit is None:
-            misfit = _misfit(asked, asked_ids, self._settings(), planned_rollouts(self.path))
+            misfit = _misfit(asked, asked_ids, self._settings(versions), planned_rollouts(self.path))
             if misfit is not None and self._has_run_nothing():
                 self._remove()
                 return
@@ -250,14 +252,19 @@ class RunFolder:
         for _ in rollouts_of_shards(self.path):
             pass
 
-    def _settings(self) -> list[RunSettings]:
+    def _settings(self, versions: Versions) -> list[RunSettings]:
         file = self.path / SETTINGS_FILE
         if not file.exists():
             return []
+        text = ""
         try:
-            return [read_settings(file.read_text(encoding="utf-8"))]
-        except (OSError, ValueError, TypeError) as error:
-            raise InvalidInputError(f"{file}: unreadable; remove {self.path} and run again") from error
+            text = file.read_bytes().decode(errors="replace")
+            return [read_settings(text)]
+        except (OSError, ValueError, TypeError, RecursionError) as error:
+            raise InvalidInputError(
+                f"{file}: {who_wrote(text, versions.conflictvla)}, or choose another --out; "
+                f"{counted(len(shard_stems(self.path)), 'finished rollout')} will stay in {self.path / SHARDS}"
+            ) from error
 
     def _missing(self, policy: PolicyInfo, jobs: Sequence[Job]) -> bool:
         return any(file_stem(rollout_id(policy, job)) not in self._finished_stems for job in jobs)
@@ -273,7 +280,7 @@ class RunFolder:
         ]
         text = json.dumps([asdict(row) for row in rows], indent=0)
         write_atomic(self.path / PLANS / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json", text)
-        settings = self._settings()
+        settings = self._settings(versions)
         before = settings[0] if settings else None
         merged = before
         for now in settings_of_jobs(policy, jobs, versions):
@@ -317,8 +324,13 @@ class RunFolder:
         return {file.stem for file in (self.path / FAILURES).glob("*.json")}
 
     def _failures(self) -> list[Failure]:
-        files = sorted((self.path / FAILURES).glob("*.json"))
-        return [Failure(**json.loads(file.read_text(encoding="utf-8"))) for file in files]
+        found = []
+        for file in sorted((self.path / FAILURES).glob("*.json")):
+            try:
+                found.append(Failure(**json.loads(file.read_text(encoding="utf-8"))))
+            except (OSError, ValueError, TypeError) as error:
+                raise DatasetError(f"{file}: unreadable; remove it and run again") from error
+        return found
 
     def _listed_failures(self) -> list[Failure]:
         """The failures listed beside the dataset."""

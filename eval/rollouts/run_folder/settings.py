@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -129,11 +130,33 @@ def read_settings(text: str) -> RunSettings:
     """Settings of their JSON.
 
     Raises:
-        ValueError: It is not theirs, as ``TypeError``.
+        ValueError: It is damaged, or of another version of the software, as ``TypeError`` and ``RecursionError``.
     """
     values = dict(json.loads(text))
     values["prompt_versions"] = tuple((name, version) for name, version in values.get("prompt_versions", ()))
-    return RunSettings(**values)
+    settings = RunSettings(**values)
+    texts = [value for name, value in values.items() if name != "prompt_versions"]
+    if not all(isinstance(value, str | None) for value in itertools.chain(texts, *settings.prompt_versions)):
+        raise ValueError("a setting is no text")
+    dict(json.loads(settings.policy_settings))
+    return settings
+
+
+def who_wrote(text: str, here: str) -> str:
+    """What settings are that cannot be read, and who can go on with their run.
+
+    Args:
+        text: The settings as JSON.
+        here: This version of the software.
+    """
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        return "damaged: restore it from a copy"
+    there = values.get("conflictvla_version") if isinstance(values, dict) else None
+    if not isinstance(there, str) or there == here:
+        return "written by another version of conflictvla: go on with that"
+    return f"written by conflictvla {there}, and this is {here}: go on with that"
 
 
 def joined(first: RunSettings, second: RunSettings) -> RunSettings:

@@ -49,7 +49,7 @@ def chosen() -> tuple[Instance, ...]:
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("limit_s", [0.0, -1.0, float("nan"), float("inf"), 1e300])
 def test_a_limit_that_no_answer_can_have_is_refused_before_a_run(workers: int, limit_s: float) -> None:
-    with pytest.raises(InvalidInputError, match="an answer limit of .* s: choose more than 0"):
+    with pytest.raises(InvalidInputError, match=r"an answer limit of .* s: choose more than 0"):
         choose_executor(workers, None, answer_limit_s=limit_s)
 
 

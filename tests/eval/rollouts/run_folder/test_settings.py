@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
+import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from conflictvla.eval.rollouts.executors.in_process import InProcess
 from conflictvla.eval.rollouts.run import RunProgress, run_policy, with_references
 from conflictvla.eval.rollouts.run_folder.horizons import GivenHorizon, horizon_kinds
 from conflictvla.eval.rollouts.run_folder.merging import merge_runs
+from conflictvla.eval.rollouts.versions import installed_versions
 from conflictvla.eval.scores.scores import score
 from conflictvla.eval.selection import HorizonKind, with_horizons
 from conflictvla.toolkit.errors import DatasetError, InvalidInputError, PolicyError
@@ -251,6 +254,69 @@ def test_while_another_process_runs_its_first_rollout_its_settings_bind(scenes: 
 
     run_in(tmp_path, scenes, instances_of(), progress=meanwhile)
     assert ["other policy_family (none there, Tokenized here)" in line for line in lines] == [True]
+
+
+def older(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings as a version would have them that knew no families and no horizons by plan."""
+    gone = {"policy_family", "horizon_kind"}
+    return {name: value for name, value in settings.items() if name not in gone} | {"conflictvla_version": "1.2.0"}
+
+
+OTHERS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
+    "older": (older, "written by conflictvla 1.2.0, and this is {here}: go on with that, or"),
+    "newer": (
+        lambda settings: {**settings, "lighting": "noon", "conflictvla_version": "9.0"},
+        "written by conflictvla 9.0, and this is {here}: go on with that, or",
+    ),
+    "same name": (
+        lambda settings: {**settings, "lighting": "noon"},
+        "written by another version of conflictvla: go on",
+    ),
+    "nameless": (lambda settings: {}, "written by another version of conflictvla: go on with that, or"),
+    "of another kind": (lambda settings: {**settings, "numpy_version": 2}, "written by another version of conflictvla"),
+    "with other words": (lambda settings: {**settings, "prompt_versions": [["P0"]]}, "written by another version of"),
+    "a list": (lambda settings: [settings], "written by another version of conflictvla: go on with that, or"),
+    "torn": (lambda settings: json.dumps(settings)[:40], "damaged: restore it from a copy, or"),
+}
+"""Settings of an unfinished run that this version cannot read, and what is said of them."""
+
+
+@pytest.fixture(scope="module")
+def interrupted(tmp_path_factory: pytest.TempPathFactory, scenes: ScenePool) -> Path:
+    """A run that was interrupted after its first rollout."""
+    out = tmp_path_factory.mktemp("interrupted")
+
+    def stop(state: RunProgress) -> None:
+        if state.job is not None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_in(out, scenes, instances_of(), progress=stop)
+    return out
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_a_run_of_another_version_is_named_and_none_of_its_rollouts_given_up(
+    scenes: ScenePool, interrupted: Path, tmp_path: Path, other: str
+) -> None:
+    change, message = OTHERS[other]
+    out = tmp_path / "out"
+    shutil.copytree(interrupted, out)
+    file = out / ".drift" / "run.json"
+    settings = change(json.loads(file.read_text()))
+    file.write_text(settings if isinstance(settings, str) else json.dumps(settings))
+    line = refused_run(out, scenes, instances_of())
+    assert line.startswith(f"{file}: {message.format(here=installed_versions().conflictvla)}")
+    assert line.endswith(f" choose another --out; 1 finished rollout will stay in {out / '.drift' / 'shards'}")
+
+
+def test_a_failure_that_cannot_be_read_is_one_line(scenes: ScenePool, interrupted: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(interrupted, out)
+    (out / ".drift" / "failures").mkdir()
+    (out / ".drift" / "failures" / "x.json").write_text('{"reason": "of another version"}')
+    with pytest.raises(DatasetError, match=r"failures/x.json: unreadable; remove it and run again"):
+        run_in(out, scenes, instances_of())
 
 
 def test_one_call_is_not_for_two_wordings_of_a_prompt_either(scenes: ScenePool, tmp_path: Path) -> None:
