@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -15,7 +14,6 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
 
-from ..toolkit.errors import InvalidInputError
 from ..toolkit.json_values import null_for_nan
 
 OUT = Console()
@@ -96,15 +94,3 @@ def _log_lines(what: str, total: int | None) -> Callable[..., None]:
         done_then, then = done, time.monotonic()
 
     return advance
-
-
-def make_folder_for(file: Path) -> None:
-    """Make the folder that a file goes to.
-
-    Raises:
-        InvalidInputError: It cannot be made.
-    """
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidInputError(f"{file}: cannot be written ({error.strerror}); choose another --out") from error

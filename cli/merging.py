@@ -9,13 +9,16 @@ import typer
 
 from ..toolkit.errors import InvalidInputError
 from .console import ERR, FOUND_SOMETHING_WRONG, print_json, print_line, print_warning
-from .options import JsonOption
+from .options import JsonOption, new_folder
 
 
 def merge(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders with runs, finished or not.")],
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the joined runs; without it, the one RUN given is finished.")
+        Path | None,
+        typer.Option(
+            help="Folder for the joined runs; without it, the one RUN given is finished.", callback=new_folder
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

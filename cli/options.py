@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from ..eval.selection import LARGEST_NUMBER
+from ..toolkit.atomic_files import check_file_place, check_folder_place
 from ..toolkit.errors import InvalidInputError
 from ..toolkit.listening import LARGEST_PORT
 from ..toolkit.records import VisualNoise
@@ -28,6 +29,20 @@ def within(low: float, high: float = math.inf) -> Callable[[typer.CallbackParam,
         raise InvalidInputError(f"{param.opts[0]} {value:.15g}: choose {least_to_most}")
 
     return check
+
+
+def new_file(value: Path | None) -> Path | None:
+    """The callback of an option that names a file to write: refuses, before any work, where it cannot be written."""
+    if value is not None:
+        check_file_place(value)
+    return value
+
+
+def new_folder(value: Path | None) -> Path | None:
+    """As ``new_file``, of an option that names a folder to write into."""
+    if value is not None:
+        check_folder_place(value)
+    return value
 
 
 SEEDS = within(0, LARGEST_NUMBER)

@@ -9,8 +9,8 @@ import typer
 
 from ..toolkit.errors import InvalidInputError
 from ..toolkit.records import VisualNoise
-from .console import make_folder_for, print_line
-from .options import SEEDS, SIZE, CameraOption, InitStateOption, VisualNoiseOption
+from .console import print_line
+from .options import SEEDS, SIZE, CameraOption, InitStateOption, VisualNoiseOption, new_file
 
 SHOWN_TASKS = (
     "libero_goal/put_the_bowl_on_the_plate",
@@ -21,7 +21,7 @@ SHOWN_TASKS = (
 
 
 def pictures(
-    out: Annotated[Path, typer.Option(help="A .jpg or .png file.")],
+    out: Annotated[Path, typer.Option(help="A .jpg or .png file.", callback=new_file)],
     task: Annotated[list[str] | None, typer.Option(help="Base task as suite/name; may be given several times.")] = None,
     visual: Annotated[str, typer.Option(help="Visual probes, comma-separated.")] = "V0,V1,V2,V3,V4",
     visual_noise: VisualNoiseOption = VisualNoise.GAUSSIAN,
@@ -45,7 +45,6 @@ def pictures(
         if not slash:
             raise InvalidInputError(f"--task '{name}': write it as suite/name, such as {SHOWN_TASKS[0]}")
         tasks.append(base_task(suite, own))
-    make_folder_for(out)
     drawn = probe_pictures(
         tasks, probes, init_state=init_state, seed=seed, size=size, camera=camera, noise=visual_noise
     )

@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 
 from .console import ERR, OUT, plain_table, print_json, print_line, print_markup, progress_bar
-from .options import COUNT, PORT, JsonOption
+from .options import COUNT, PORT, JsonOption, new_folder
 
 if TYPE_CHECKING:
     from ..eval.policies.presets import Preset
@@ -68,7 +68,9 @@ def serve_policy(
 
 
 def train_example(
-    out: Annotated[Path, typer.Option(help="Folder; its demonstrations are recorded once and used again.")],
+    out: Annotated[
+        Path, typer.Option(help="Folder; its demonstrations are recorded once and used again.", callback=new_folder)
+    ],
     masked: Annotated[bool, typer.Option("--masked", help="Mask every prompt: the language-blind twin.")] = False,
     steps: Annotated[
         int | None, typer.Option(help="Gradient steps; default: as many as the shipped one took.", callback=COUNT)

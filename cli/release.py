@@ -9,7 +9,7 @@ import typer
 
 from ..toolkit.errors import InvalidInputError
 from .console import FOUND_SOMETHING_WRONG, print_json, print_line, progress_bar
-from .options import COUNT, JsonOption, within
+from .options import COUNT, JsonOption, new_folder, within
 from .run_progress import show_by_agent
 
 if TYPE_CHECKING:
@@ -57,7 +57,9 @@ def _print_release(release: Release, commit: str | None) -> None:
 
 @rollouts_app.command("build")
 def rollouts_build(
-    out: Annotated[Path, typer.Option(help="Folder; one dataset an agent, and results for the leaderboard.")],
+    out: Annotated[
+        Path, typer.Option(help="Folder; one dataset an agent, and results for the leaderboard.", callback=new_folder)
+    ],
     agents: Annotated[
         str, typer.Option(help="Scripted agents, with commas between them.")
     ] = "persist,refuse,fail_persist",

@@ -23,6 +23,7 @@ from .options import (
     PresetOption,
     RolloutsArgument,
     ToleranceOption,
+    new_folder,
     policy_family,
     policy_with_preset,
 )
@@ -38,7 +39,9 @@ EXECUTION = "How it is run"
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for rollouts, scores and report.")] = Path("demo"),
+    out: Annotated[Path, typer.Option(help="Folder for rollouts, scores and report.", callback=new_folder)] = Path(
+        "demo"
+    ),
 ) -> None:
     """Run three scripted agents with known answers on eight conflict cases, score them and write a report."""
     from ..eval.demo import demo_rollout_count, run_demo
@@ -55,7 +58,7 @@ def demo(
 
 def run(
     policy: PolicyOption,
-    out: Annotated[Path, typer.Option(help="Folder; rollouts go to OUT/rollouts/<policy>.")],
+    out: Annotated[Path, typer.Option(help="Folder; rollouts go to OUT/rollouts/<policy>.", callback=new_folder)],
     preset: PresetOption = None,
     family: FamilyOption = None,
     cases: Annotated[
@@ -258,7 +261,7 @@ def replay(
 
 def render(
     rollouts: DatasetArgument,
-    out: Annotated[Path, typer.Option(help="Folder for the videos.")],
+    out: Annotated[Path, typer.Option(help="Folder for the videos.", callback=new_folder)],
     rollout: Annotated[
         list[str] | None, typer.Option(help="A rollout id; may be given several times. Default: all.")
     ] = None,

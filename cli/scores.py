@@ -14,14 +14,13 @@ from .console import (
     FOUND_SOMETHING_WRONG,
     OUT,
     WRONG_USAGE,
-    make_folder_for,
     plain_table,
     print_json,
     print_line,
     print_warning,
     progress_bar,
 )
-from .options import JsonOption, PartialOption, RolloutsArgument, within
+from .options import JsonOption, PartialOption, RolloutsArgument, new_file, new_folder, within
 from .run_progress import warn_of_missing
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 def score(
     rollouts: RolloutsArgument,
-    out: Annotated[Path | None, typer.Option(help="File for the scores as JSON.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File for the scores as JSON.", callback=new_file)] = None,
     by: Annotated[
         str | None,
         typer.Option(
@@ -107,10 +106,16 @@ def compare(
 
 def report(
     rollouts: RolloutsArgument,
-    out: Annotated[Path, typer.Option(help="The HTML file.")] = Path("report.html"),
-    picture: Annotated[Path | None, typer.Option(help="Also outcome against process, as an SVG file.")] = None,
-    tables: Annotated[Path | None, typer.Option(help="Folder for the tables: md, tex, csv and json.")] = None,
-    figures: Annotated[Path | None, typer.Option(help="Folder for the figures: svg and png.")] = None,
+    out: Annotated[Path, typer.Option(help="The HTML file.", callback=new_file)] = Path("report.html"),
+    picture: Annotated[
+        Path | None, typer.Option(help="Also outcome against process, as an SVG file.", callback=new_file)
+    ] = None,
+    tables: Annotated[
+        Path | None, typer.Option(help="Folder for the tables: md, tex, csv and json.", callback=new_folder)
+    ] = None,
+    figures: Annotated[
+        Path | None, typer.Option(help="Folder for the figures: svg and png.", callback=new_folder)
+    ] = None,
     videos: Annotated[Path | None, typer.Option(help="Folder of conflictvla render: shows the pair's videos.")] = None,
     partial: PartialOption = False,
 ) -> None:
@@ -119,6 +124,9 @@ def report(
     from ..eval.report import check_png, write_figures, write_picture, write_report, write_tables
     from ..eval.scores.scores import score as score_rollouts
 
+    files = {each.absolute() for each in (out, picture) if each is not None}
+    if (picture is not None and len(files) == 1) or files & {each.absolute() for each in (tables, figures) if each}:
+        raise InvalidInputError("--out, --picture and the folders of --tables and --figures need names of their own")
     if figures is not None:
         check_png()
     warn_of_missing(rollouts)
@@ -135,7 +143,9 @@ def report(
 
 def cost(
     rollouts: Annotated[str, typer.Argument(help="Rollout datasets, as for score.")],
-    out: Annotated[Path | None, typer.Option(help="File for each rollout's cost, parquet, for score --costs.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File for each rollout's cost, parquet, for score --costs.", callback=new_file)
+    ] = None,
     spec: Annotated[
         Path | None, typer.Option(help="File with a (:cost ...) block; default: the costs of each task.")
     ] = None,
@@ -151,8 +161,6 @@ def cost(
     if spec is not None and force_limit is not None:
         raise InvalidInputError("--force-limit belongs to the default costs; write (CheckForce ...) in --spec's file")
     conditions = None if spec is None else read_cost_spec(spec)
-    if out is not None:
-        make_folder_for(out)
     with progress_bar("rollouts", None) as advance:
         costs = analyse_costs(rollouts, spec=conditions, force_limit_n=force_limit, progress=advance)
     summary = cost_summary(costs).to_pylist()

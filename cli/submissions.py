@@ -9,9 +9,10 @@ import typer
 from rich.markup import escape
 
 from ..toolkit.atomic_files import write_atomic
+from ..toolkit.errors import InvalidInputError
 from ..toolkit.records import Family, Level, Prompt
 from .console import FOUND_SOMETHING_WRONG, OUT, print_json, print_line, print_markup, progress_bar
-from .options import COUNT, PORT, SEEDS, DatasetArgument, JsonOption, TasksOption, ToleranceOption
+from .options import COUNT, PORT, SEEDS, DatasetArgument, JsonOption, TasksOption, ToleranceOption, new_file, new_folder
 from .run_progress import warn_of_missing
 
 if TYPE_CHECKING:
@@ -27,7 +28,9 @@ def verify(
     ] = None,
     tolerance: ToleranceOption = 0.0,
     result: Annotated[Path | None, typer.Option(help="The results file that was submitted with it.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the verification, for the leaderboard's verified/.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the verification, for the leaderboard's verified/.", callback=new_file)
+    ] = None,
     cases: Annotated[str | None, typer.Option(help="Expect only these cases, as for conflictvla run.")] = None,
     tasks: TasksOption = None,
     as_json: JsonOption = False,
@@ -42,6 +45,8 @@ def verify(
     from ..eval.submissions.submit import fetch_submission
     from ..eval.submissions.verify import fresh_seed, verification_of, verify_submission
 
+    if out is not None and result is None:
+        raise InvalidInputError("--out writes the verification of a results file: give it with --result")
     everything = load_all_instances(tasks)
     chosen = None if cases is None else {str(one.case_id) for one in select_conflicts(everything, cases, None)}
     claimed = None if result is None else read_result(result)
@@ -87,7 +92,7 @@ def submit(
     to: Annotated[str, typer.Option(help="The leaderboard's dataset on the Hub.")] = "conflictvla/results",
     scripted: Annotated[bool, typer.Option("--scripted", help="The policy is a scripted agent.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check and show only; open no pull request.")] = False,
-    out: Annotated[Path | None, typer.Option(help="Also write the results file here.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Also write the results file here.", callback=new_file)] = None,
     tasks: TasksOption = None,
 ) -> None:
     """Submit rollouts to the leaderboard: checks them, shows what a reviewer sees, opens a pull request.
@@ -128,7 +133,9 @@ def leaderboard(
     level: Annotated[Level | None, typer.Option(help="With --terminal or --json: level.")] = None,
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all of this machine's.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 for any that is free.", callback=PORT)] = 7860,
-    space: Annotated[Path | None, typer.Option(help="Write a Hugging Face Space to this folder instead.")] = None,
+    space: Annotated[
+        Path | None, typer.Option(help="Write a Hugging Face Space to this folder instead.", callback=new_folder)
+    ] = None,
     package: Annotated[
         str | None, typer.Option(help="Requirement by which the Space gets this package; default: from PyPI.")
     ] = None,

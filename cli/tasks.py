@@ -17,14 +17,13 @@ from .console import (
     ERR,
     FOUND_SOMETHING_WRONG,
     OUT,
-    make_folder_for,
     plain_table,
     print_json,
     print_line,
     print_markup,
     progress_bar,
 )
-from .options import COUNT, JsonOption, LiteOption, SuiteOption, TasksOption, within
+from .options import COUNT, JsonOption, LiteOption, SuiteOption, TasksOption, new_file, new_folder, within
 from .pictures import pictures
 
 if TYPE_CHECKING:
@@ -79,7 +78,9 @@ def _load_cases(tasks: Path | None) -> tuple[Instance, ...]:
 @tasks_app.command("show")
 def tasks_show(
     case_id: Annotated[str, typer.Argument(help="A case id, or a beginning of one that fits only it.")],
-    picture: Annotated[Path | None, typer.Option(help="Write a picture of the scene at the start, as PNG.")] = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="Write a picture of the scene at the start, as PNG.", callback=new_file)
+    ] = None,
     tasks: TasksOption = None,
 ) -> None:
     """Show one case: its instruction, repaired and in other words too, what it presupposes, and evidence against it."""
@@ -119,14 +120,13 @@ def _write_scene_picture(case: Instance, file: Path) -> None:
     from ..builders.review.sheet import scene_picture
     from ..toolkit.libero.base_tasks import base_task
 
-    make_folder_for(file)
     write_atomic(file, scene_picture(base_task(case.suite, case.base_task)))
     print_line(f"\n{file}")
 
 
 @tasks_app.command("build")
 def tasks_build(
-    out: Annotated[Path, typer.Option(help="Folder for the task release.")],
+    out: Annotated[Path, typer.Option(help="Folder for the task release.", callback=new_folder)],
     suite: Annotated[list[str] | None, typer.Option(help="LIBERO suite; may be given several times.")] = None,
     total: Annotated[
         int | None, typer.Option(help="Cases in all; default: the release's, for its suites.", callback=COUNT)
@@ -235,7 +235,7 @@ def _base_task_count(instances: Sequence[Instance]) -> int:
 
 @tasks_app.command("review")
 def tasks_review(
-    out: Annotated[Path | None, typer.Option(help="Write a review sheet, one HTML file.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write a review sheet, one HTML file.", callback=new_file)] = None,
     read: Annotated[Path | None, typer.Option(help="Read verdicts that a sheet exported into the ledger.")] = None,
     suite: SuiteOption = None,
     tasks: TasksOption = None,
@@ -268,7 +268,6 @@ def _write_sheet(out: Path, cases: Sequence[Instance], suite: str | None) -> Non
     chosen = [case for case in cases if suite in (None, case.suite)]
     if not chosen:
         raise InvalidInputError(f"no case of the suite '{suite}'")
-    make_folder_for(out)
     with progress_bar("base tasks", _base_task_count(chosen)) as advance:
         write_atomic(out, review_sheet(chosen, scene_picture_if_any, advance))
     print_line(f"{out}  {len(chosen)} cases; open it in a browser")

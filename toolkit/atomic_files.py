@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,3 +41,31 @@ def write_atomic(path: Path, content: str | bytes) -> None:
     """Write a file atomically; text as UTF-8. See ``atomic_file``."""
     with atomic_file(path) as aside:
         aside.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def check_file_place(path: Path) -> None:
+    """Make sure, before long work, that a file can be written at a place; nothing is left there.
+
+    Raises:
+        InvalidInputError: It cannot be written.
+    """
+    _check_place(path, path.parent, is_folder=False)
+
+
+def check_folder_place(path: Path) -> None:
+    """Make sure, before long work, that files can be written into a folder, which need not exist; nothing is left.
+
+    Raises:
+        InvalidInputError: They cannot be written.
+    """
+    _check_place(path, path, is_folder=True)
+
+
+def _check_place(path: Path, folder: Path, *, is_folder: bool) -> None:
+    try:
+        if path.exists() and not (path.is_dir() if is_folder else path.is_file()):
+            raise InvalidInputError(f"{path}: is not a {'folder' if is_folder else 'file'}; choose another place")
+        there = next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
+        tempfile.TemporaryDirectory(prefix=".conflictvla-", dir=there).cleanup()
+    except OSError as error:
+        raise InvalidInputError(f"{path}: cannot be written ({error.strerror}); choose another place") from error

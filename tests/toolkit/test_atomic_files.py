@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from conflictvla.toolkit.atomic_files import atomic_file, write_atomic
+from conflictvla.toolkit.atomic_files import atomic_file, check_file_place, check_folder_place, write_atomic
 from conflictvla.toolkit.errors import InvalidInputError
 
 
@@ -56,3 +57,25 @@ def test_what_a_killed_process_leaves_has_another_ending(tmp_path: Path) -> None
     (left,) = tmp_path.iterdir()
     assert left.suffix == ".part"
     assert not [*tmp_path.glob("*.parquet")]
+
+
+@pytest.mark.parametrize("check", [check_file_place, check_folder_place])
+def test_a_place_can_be_tried_before_long_work_and_nothing_is_left(
+    tmp_path: Path, check: Callable[[Path], None]
+) -> None:
+    (tmp_path / "file").touch()
+    check(tmp_path / "new" / "folder" / "x")
+    for place in ("file/below", "a" * 300):
+        with pytest.raises(InvalidInputError, match=f"{place}: cannot be written .*; choose another place"):
+            check(tmp_path / place)
+    assert [*tmp_path.iterdir()] == [tmp_path / "file"]
+
+
+def test_a_folder_is_no_place_for_a_file_and_a_file_none_for_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    check_file_place(tmp_path / "file")
+    check_folder_place(tmp_path)
+    with pytest.raises(InvalidInputError, match="is not a file; choose another place"):
+        check_file_place(tmp_path)
+    with pytest.raises(InvalidInputError, match="is not a folder; choose another place"):
+        check_folder_place(tmp_path / "file")
