@@ -157,8 +157,8 @@ def run(
         tasks=tasks,
     )
     instances = with_horizons(selection.instances(), horizon)
+    part, named_family = None if shard is None else parse_shard(shard), policy_family(family, preset)
     executor = choose_executor(workers, ray, answer_limit_s=answer_limit)
-    part = None if shard is None else parse_shard(shard)
     if dry_run:
         show_dry_run(
             spec,
@@ -181,7 +181,7 @@ def run(
             seeds=drawn,
             visual_probes=probes,
             visual_noise=visual_noise,
-            policy_family=policy_family(family, preset),
+            policy_family=named_family,
             executor=executor,
             keep_going=keep_going,
             shard=part,

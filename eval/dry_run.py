@@ -20,7 +20,7 @@ from .policies.registry import policy_for_run
 from .rollouts.executors.base import Patience, PolicySource, raise_failure, run_job
 from .rollouts.jobs import Job, RunShard, jobs_of_shard
 from .rollouts.rollout import rollout_id
-from .rollouts.run import check_rollout_count, list_jobs
+from .rollouts.run import check_rollout_count, check_states_exist, list_jobs
 
 BUDGET_S = 60.0
 """After so long no further suite is measured; the others count as those that were."""
@@ -114,11 +114,12 @@ def dry_run(
         progress: Called with each suite before it is measured.
 
     Raises:
-        InvalidInputError, NotFoundError: The policy's name makes no sense, it has no checkpoint for a suite, or the run
-            has more rollouts than one call takes.
+        InvalidInputError, NotFoundError: The policy's name makes no sense, it has no checkpoint for a suite, there
+            is no such initial state, or the run has more rollouts than one call takes.
         DatasetError: What the folder holds is damaged.
     """
     check_rollout_count(len(instances), len(init_states) * len(seeds) * len(visual_probes))
+    check_states_exist(instances, init_states)
     jobs = list_jobs(instances, init_states, seeds, visual_probes)
     jobs = jobs if shard is None else jobs_of_shard(jobs, shard)
     first = {job.instance.suite: job.instance for job in reversed(jobs)}

@@ -160,8 +160,7 @@ def run_policy(
     if not instances:
         raise InvalidInputError("no instances to run: choose some, such as those of RunSelection(lite=True)")
     check_rollout_count(len(instances), len(init_states) * len(seeds) * len(visual_probes))
-    for suite, name in {(instance.suite, instance.base_task) for instance in instances}:
-        check_init_states(base_task(suite, name), init_states)
+    check_states_exist(instances, init_states)
     policy, info = policy_for_run(policy, {instance.suite for instance in instances})
     if safe_name(info.name) != info.name:
         raise InvalidInputError(f"policy name '{info.name}': use letters, digits, '-', '_', '.', as a folder has it")
@@ -176,6 +175,16 @@ def run_policy(
         _run_missing(policy, info, mine, folder, executor or InProcess(), reporter, keep_going=keep_going)
         state = folder.finish()
     return _run_of(state, folder.dataset, reporter, {rollout_id(info, job) for job in jobs})
+
+
+def check_states_exist(instances: Sequence[Instance], init_states: Sequence[int]) -> None:
+    """Make sure, before anything is run, that the base tasks of these instances have the initial states asked for.
+
+    Raises:
+        InvalidInputError: One of them lacks one.
+    """
+    for suite, name in {(instance.suite, instance.base_task) for instance in instances}:
+        check_init_states(base_task(suite, name), init_states)
 
 
 def check_rollout_count(instances: int, repeats: int) -> None:

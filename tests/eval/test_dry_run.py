@@ -81,6 +81,33 @@ def test_a_part_without_rollouts_takes_nothing(tmp_path: Path) -> None:
     assert (found.rollouts, found.recorded, found.counts, found.hours, found.gigabytes) == (0, 0, (), 0.0, 0.0)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--shard", "3/2"), "--shard '3/2': write it like 1/8"),
+        (("--init-states", "50"), "initial state 50 of libero_goal/"),
+        (("--family", ""), "--family '': give one line"),
+        (("--answer-limit", "-1"), "an answer limit of -1 s"),
+        (("--workers", "0"), "0 workers: at least 1 is needed"),
+        (("--out", "file"), "file: is not a folder"),
+        (("--seeds", "x"), "--seeds 'x' is not a list of numbers"),
+        (("--visual", "V9"), "no visual probe 'V9'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_a_dry_run_refuses_at_once_what_the_run_would_refuse(
+    options: tuple[str, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    given = ("run", "--policy", "persist", "--cases", SUITE, "--out", "out", *options)
+    run, dry = conflictvla(*given), conflictvla(*given, "--dry-run")
+    assert message in run.stderr
+    assert dry == run
+    assert (run.returncode, run.stdout) == (2, "")
+    assert [*tmp_path.iterdir()] == [tmp_path / "file"]
+
+
 def test_a_dry_run_runs_nothing_that_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     done = conflictvla("run", "--policy", "refuse", "--cases", SUITE, "--dry-run", "--json", "--out", "out")
