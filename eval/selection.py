@@ -53,15 +53,18 @@ def select_conflicts(
         prompts: Names of prompt conditions; None for all.
 
     Raises:
+        InvalidInputError: There is no pattern.
         NotFoundError: A pattern fits no case.
     """
     conflicts = [i for i in instances if i.arm is Arm.CONFLICT and (prompts is None or i.prompt in prompts)]
     if patterns is None:
         return tuple(conflicts)
     wanted = [pattern.strip() for pattern in patterns.split(",") if pattern.strip()]
+    if not wanted:
+        raise InvalidInputError("--cases is empty: write case ids with * as wildcard, or leave it out for all cases")
     for pattern in wanted:
         if not any(fnmatchcase(str(instance.case_id), pattern) for instance in conflicts):
-            known = [str(instance.case_id) for instance in conflicts]
+            known = [*dict.fromkeys(str(instance.case_id) for instance in conflicts)]
             raise NotFoundError(f"no case '{pattern}': {_closest(pattern, known)}; conflictvla tasks list  shows all")
     return tuple(i for i in conflicts if any(fnmatchcase(str(i.case_id), pattern) for pattern in wanted))
 
@@ -82,7 +85,7 @@ def find_case(instances: Sequence[Instance], case_id: str) -> Instance:
         raise NotFoundError(f"no case '{case_id}': {_closest(case_id, [str(i.case_id) for i in conflicts])}")
     if len(found) > 1:
         raise InvalidInputError(
-            f"{len(found)} cases begin with '{case_id}', such as {found[0].case_id}: write more of it"
+            f"{len(found):,} cases begin with '{case_id}', such as {found[0].case_id}: write more of it"
         )
     return found[0]
 
@@ -185,4 +188,4 @@ def _closest(given: str, known: Sequence[str]) -> str:
     if not known:
         return "there are none at all"
     hint = choices(given, list(known)).split(" (known:")[0]
-    return hint if hint.startswith("did you mean") else f"the first of {len(known)} is '{known[0]}'"
+    return hint if hint.startswith("did you mean") else f"the first of {len(known):,} is '{known[0]}'"

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 
+HOW_TO_GET = {
+    CONTROLS: "; leave --controls out, or name a release that has them with --tasks",
+    PROBES: "; conflictvla tasks build --probes  writes one with them",
+}
+"""What to do where a release lacks a config that not every one has."""
+
 ARMS: dict[str, tuple[Arm, ...]] = {
     "references": (Arm.REFERENCE,),
     "instances": (Arm.CONFLICT,),
@@ -178,7 +184,7 @@ def _existing_file(config: str, path: Path | str | None) -> Path:
     file = _file_of(config, path)
     if not file.is_file():
         what = f"a task release without {config}" if config in (CONTROLS, PROBES) else "not a task release"
-        how = "; conflictvla tasks build --probes  writes one with them" if config == PROBES else ""
+        how = HOW_TO_GET.get(config, "")
         raise DatasetError(f"{file.parents[1]}: {what}, {config}/{SPLIT}.parquet is missing{how}")
     return file
 

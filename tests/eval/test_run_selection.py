@@ -76,7 +76,10 @@ def test_controls_join_where_the_release_has_them_and_are_recorded_as_such(relea
 
 
 def test_controls_of_a_release_without_them_are_refused_in_one_line(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match=r"a task release without controls, controls/test\.parquet is missing"):
+    with pytest.raises(
+        DatasetError,
+        match=r"a task release without controls, controls/test\.parquet is missing; leave --controls out, ",
+    ):
         RunSelection(controls=True).instances()
     done = conflictvla("run", "--policy", "refuse", "--controls", "--out", tmp_path / "out")
     assert (done.returncode, len(done.stderr.strip().splitlines())) == (2, 1)
@@ -87,8 +90,9 @@ def test_choices_that_leave_nothing_or_exclude_each_other_are_refused() -> None:
     with pytest.raises(InvalidInputError, match="--references-only leaves out what --controls adds"):
         RunSelection(controls=True, references_only=True).instances()
     other = next(str(i.case_id) for i in load_instances() if i.case_id and i.case_id not in load_lite_cases())
-    with pytest.raises(InvalidInputError, match="no case of the lite selection is among"):
-        RunSelection(lite=True, cases=other).instances()
+    for references_only in (False, True):
+        with pytest.raises(InvalidInputError, match="the lite selection has none of --cases; leave one of them out"):
+            RunSelection(lite=True, cases=other, references_only=references_only).instances()
 
 
 def test_several_seeds_are_run_at_once_and_pairs_stay_within_a_seed(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Sequence
 
 import pytest
 
@@ -49,6 +50,19 @@ def test_patterns_add_up_without_repeating_anything() -> None:
 def test_pattern_that_fits_nothing_is_refused_though_others_fit() -> None:
     with pytest.raises(NotFoundError, match=r"no case '\*/grounded/\*': .*conflictvla tasks list"):
         select_conflicts(INSTANCES, "*/grounding/*,*/grounded/*", BOTH)
+
+
+@pytest.mark.parametrize("patterns", ["", "  ", " , ,"])
+def test_a_list_of_no_patterns_is_refused_with_what_to_write(patterns: str) -> None:
+    with pytest.raises(InvalidInputError, match="--cases is empty: write case ids with"):
+        select_conflicts(INSTANCES, patterns, BOTH)
+
+
+@pytest.mark.parametrize("prompts", [(Prompt.P0,), BOTH])
+def test_cases_are_counted_once_under_however_many_prompts(prompts: Sequence[str]) -> None:
+    count = len({i.case_id for i in CONFLICTS})
+    with pytest.raises(NotFoundError, match=f"no case 'zzz': the first of {count:,} is 'libero_"):
+        select_conflicts(INSTANCES, "zzz", prompts)
 
 
 def test_misspelt_id_is_answered_with_the_closest() -> None:
