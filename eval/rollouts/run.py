@@ -158,7 +158,7 @@ def run_policy(
     """
     check_lerobot()
     if not instances:
-        raise InvalidInputError("no instances to run: choose some, such as those of RunSelection(lite=True)")
+        raise InvalidInputError("no instances to run: choose some cases, such as those of --lite")
     check_rollout_count(len(instances), len(init_states) * len(seeds) * len(visual_probes))
     check_states_exist(instances, init_states)
     policy, info = policy_for_run(policy, {instance.suite for instance in instances})

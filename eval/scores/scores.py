@@ -61,7 +61,7 @@ class Scores(ScoredPairs):
         analysis = find_analysis(by)
         if analysis.name not in self._tables:
             if analysis.supplementary and not self.has_supplementary:
-                raise InvalidInputError("supplementary measures were not taken: score with  supplementary=True")
+                raise InvalidInputError("supplementary measures were not taken: give --supplementary")
             self._tables[analysis.name] = analysis.compute(self, *map(self.table, analysis.uses))
         return self._tables[analysis.name]
 

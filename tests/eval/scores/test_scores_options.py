@@ -59,7 +59,7 @@ def test_supplementary_measures_leave_the_protocols_own_as_they_are(scores: Scor
     assert not plain.has_supplementary
     assert plain.provenance == scores.provenance
     for missing in ("supplementary", "behaviour", "behaviour_by_task"):
-        with pytest.raises(InvalidInputError, match="score with  supplementary=True"):
+        with pytest.raises(InvalidInputError, match="were not taken: give --supplementary"):
             plain.table(missing)
 
 
