@@ -9,11 +9,13 @@ import typer
 
 from ..toolkit.errors import InvalidInputError
 from .console import ERR, FOUND_SOMETHING_WRONG, print_json, print_line, print_warning
-from .options import JsonOption, new_folder
+from .options import JsonOption, all_local, new_folder
 
 
 def merge(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders with runs, finished or not.")],
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN...", help="Folders with runs, finished or not.", callback=all_local)
+    ],
     out: Annotated[
         Path | None,
         typer.Option(

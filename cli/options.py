@@ -31,16 +31,33 @@ def within(low: float, high: float = math.inf) -> Callable[[typer.CallbackParam,
     return check
 
 
+def local(value: Path | None) -> Path | None:
+    """The callback of an option that names a file or folder of this machine: refuses an address on the Hub."""
+    if value is not None and value.parts[:1] == ("hf:",):  # a path has lost one of its two slashes
+        raise InvalidInputError(
+            f"hf://{'/'.join(value.parts[1:])}: name a file or folder of this machine; a copy comes with  "
+            "hf download --repo-type dataset OWNER/NAME --local-dir FOLDER"
+        )
+    return value
+
+
+def all_local(values: list[Path]) -> list[Path]:
+    """As ``local``, of an argument that may be given several times."""
+    for value in values:
+        local(value)
+    return values
+
+
 def new_file(value: Path | None) -> Path | None:
     """The callback of an option that names a file to write: refuses, before any work, where it cannot be written."""
-    if value is not None:
+    if local(value) is not None:
         check_file_place(value)
     return value
 
 
 def new_folder(value: Path | None) -> Path | None:
     """As ``new_file``, of an option that names a folder to write into."""
-    if value is not None:
+    if local(value) is not None:
         check_folder_place(value)
     return value
 
@@ -58,7 +75,9 @@ DatasetArgument = Annotated[str, typer.Argument(help="A rollout dataset, or hf:/
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 PartialOption = Annotated[bool, typer.Option("--partial", help="Leave defective episodes out, and say why.")]
-TasksOption = Annotated[Path | None, typer.Option("--tasks", help="Another task release; default: the packaged one.")]
+TasksOption = Annotated[
+    Path | None, typer.Option("--tasks", help="Another task release; default: the packaged one.", callback=local)
+]
 ToleranceOption = Annotated[
     float,
     typer.Option(

@@ -9,7 +9,7 @@ import typer
 
 from ..toolkit.errors import InvalidInputError
 from .console import FOUND_SOMETHING_WRONG, print_json, print_line, progress_bar
-from .options import COUNT, JsonOption, new_folder, within
+from .options import COUNT, JsonOption, local, new_folder, within
 from .run_progress import show_by_agent
 
 if TYPE_CHECKING:
@@ -20,7 +20,9 @@ rollouts_app = typer.Typer(help="Record the release of rollouts.", no_args_is_he
 
 
 def publish(
-    dataset: Annotated[Path, typer.Argument(help="A task release, a rollout dataset, or a folder of results.")],
+    dataset: Annotated[
+        Path, typer.Argument(help="A task release, a rollout dataset, or a folder of results.", callback=local)
+    ],
     repo_id: Annotated[str, typer.Option(help="Dataset on the Hub, as OWNER/NAME.")],
     version: Annotated[str, typer.Option(help="Version, such as 1.0.0: a tag that never moves.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would go, and send nothing.")] = False,

@@ -23,6 +23,7 @@ from .options import (
     PresetOption,
     RolloutsArgument,
     ToleranceOption,
+    local,
     new_folder,
     policy_family,
     policy_with_preset,
@@ -72,7 +73,12 @@ def run(
         bool, typer.Option("--references-only", help="No conflicts: plain success.", rich_help_panel=SELECTION)
     ] = False,
     controls: Annotated[
-        bool, typer.Option("--controls", help="Each case's repaired twin too.", rich_help_panel=SELECTION)
+        bool,
+        typer.Option(
+            "--controls",
+            help="Each case's repaired twin too; give a release with them to --tasks.",
+            rich_help_panel=SELECTION,
+        ),
     ] = False,
     prompts: Annotated[
         str | None,
@@ -83,7 +89,9 @@ def run(
     ] = None,
     prompts_file: Annotated[
         Path | None,
-        typer.Option(help="Your own wordings, YAML or JSON: a name and its text each.", rich_help_panel=SELECTION),
+        typer.Option(
+            help="Your own wordings, YAML or JSON: a name and its text each.", callback=local, rich_help_panel=SELECTION
+        ),
     ] = None,
     init_states: Annotated[
         str, typer.Option(help="Initial states, such as 0-4 or 0,7.", rich_help_panel=SELECTION)
@@ -97,7 +105,9 @@ def run(
     ] = HorizonKind.PLAN,
     tasks: Annotated[
         Path | None,
-        typer.Option(help="Another task release; default: the packaged one.", rich_help_panel=SELECTION),
+        typer.Option(
+            help="Another task release; default: the packaged one.", callback=local, rich_help_panel=SELECTION
+        ),
     ] = None,
     language: Annotated[
         str, typer.Option(help="Language probes, comma-separated, such as W0,W2.", rich_help_panel=PROBED)

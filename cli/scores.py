@@ -20,7 +20,7 @@ from .console import (
     print_warning,
     progress_bar,
 )
-from .options import JsonOption, PartialOption, RolloutsArgument, new_file, new_folder, within
+from .options import JsonOption, PartialOption, RolloutsArgument, local, new_file, new_folder, within
 from .run_progress import warn_of_missing
 
 if TYPE_CHECKING:
@@ -41,7 +41,9 @@ def score(
     strict: Annotated[bool, typer.Option("--strict", help="List all defects and refusals; exit 2 if any.")] = False,
     partial: PartialOption = False,
     ray: Annotated[str | None, typer.Option(help="Address of a Ray cluster to score on, or 'local'.")] = None,
-    costs: Annotated[Path | None, typer.Option(help="File of conflictvla cost, in place of recorded costs.")] = None,
+    costs: Annotated[
+        Path | None, typer.Option(help="File of conflictvla cost, in place of recorded costs.", callback=local)
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Score recorded rollouts; needs neither simulator nor torch. Exit code 1 where pairs or episodes are left out."""
@@ -116,7 +118,9 @@ def report(
     figures: Annotated[
         Path | None, typer.Option(help="Folder for the figures: svg and png.", callback=new_folder)
     ] = None,
-    videos: Annotated[Path | None, typer.Option(help="Folder of conflictvla render: shows the pair's videos.")] = None,
+    videos: Annotated[
+        Path | None, typer.Option(help="Folder of conflictvla render: shows the pair's videos.", callback=local)
+    ] = None,
     partial: PartialOption = False,
 ) -> None:
     """Score recorded rollouts and write one self-contained HTML report."""
@@ -147,7 +151,8 @@ def cost(
         Path | None, typer.Option(help="File for each rollout's cost, parquet, for score --costs.", callback=new_file)
     ] = None,
     spec: Annotated[
-        Path | None, typer.Option(help="File with a (:cost ...) block; default: the costs of each task.")
+        Path | None,
+        typer.Option(help="File with a (:cost ...) block; default: the costs of each task.", callback=local),
     ] = None,
     force_limit: Annotated[
         float | None,

@@ -12,7 +12,18 @@ from ..toolkit.atomic_files import write_atomic
 from ..toolkit.errors import InvalidInputError
 from ..toolkit.records import Family, Level, Prompt
 from .console import FOUND_SOMETHING_WRONG, OUT, print_json, print_line, print_markup, progress_bar
-from .options import COUNT, PORT, SEEDS, DatasetArgument, JsonOption, TasksOption, ToleranceOption, new_file, new_folder
+from .options import (
+    COUNT,
+    PORT,
+    SEEDS,
+    DatasetArgument,
+    JsonOption,
+    TasksOption,
+    ToleranceOption,
+    local,
+    new_file,
+    new_folder,
+)
 from .run_progress import warn_of_missing
 
 if TYPE_CHECKING:
@@ -27,7 +38,9 @@ def verify(
         typer.Option(help="Seed of the draw, to repeat a verification; default: a fresh one, printed.", callback=SEEDS),
     ] = None,
     tolerance: ToleranceOption = 0.0,
-    result: Annotated[Path | None, typer.Option(help="The results file that was submitted with it.")] = None,
+    result: Annotated[
+        Path | None, typer.Option(help="The results file that was submitted with it.", callback=local)
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the verification, for the leaderboard's verified/.", callback=new_file)
     ] = None,

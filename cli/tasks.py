@@ -23,7 +23,7 @@ from .console import (
     print_markup,
     progress_bar,
 )
-from .options import COUNT, JsonOption, LiteOption, SuiteOption, TasksOption, new_file, new_folder, within
+from .options import COUNT, JsonOption, LiteOption, SuiteOption, TasksOption, local, new_file, new_folder, within
 from .pictures import pictures
 
 if TYPE_CHECKING:
@@ -236,7 +236,9 @@ def _base_task_count(instances: Sequence[Instance]) -> int:
 @tasks_app.command("review")
 def tasks_review(
     out: Annotated[Path | None, typer.Option(help="Write a review sheet, one HTML file.", callback=new_file)] = None,
-    read: Annotated[Path | None, typer.Option(help="Read verdicts that a sheet exported into the ledger.")] = None,
+    read: Annotated[
+        Path | None, typer.Option(help="Read verdicts that a sheet exported into the ledger.", callback=local)
+    ] = None,
     suite: SuiteOption = None,
     tasks: TasksOption = None,
 ) -> None:

@@ -134,16 +134,22 @@ FOLDERS = (
     ("train-example", "--out"),
     ("tasks", "build", "--out"),
 )
-READ = {
-    ("run", "--prompts-file"),
-    ("report", "--videos"),
-    ("score", "--costs"),
-    ("cost", "--spec"),
-    ("verify", "--result"),
-    ("tasks review", "--read"),
-    *((command, "--tasks") for command in ("run", "verify", "submit")),
-    *((f"tasks {command}", "--tasks") for command in ("list", "show", "build", "review", "check")),
-}
+READ = (
+    ("run", "--policy", "persist", "--out", "o", "--prompts-file"),
+    ("run", "--policy", "persist", "--out", "o", "--tasks"),
+    ("report", "x", "--videos"),
+    ("score", "x", "--costs"),
+    ("cost", "x", "--spec"),
+    ("verify", "x", "--result"),
+    ("verify", "x", "--tasks"),
+    ("submit", "x", "--tasks"),
+    ("tasks", "list", "--tasks"),
+    ("tasks", "show", "x", "--tasks"),
+    ("tasks", "build", "--out", "o", "--tasks"),
+    ("tasks", "review", "--read"),
+    ("tasks", "review", "--out", "o", "--tasks"),
+    ("tasks", "check", "--tasks"),
+)
 """Options that name what is there."""
 
 
@@ -165,7 +171,25 @@ def test_a_place_that_cannot_be_written_is_refused_at_once(
 
 def test_every_option_that_names_a_place_is_tried() -> None:
     arguments = {("merge", "--runs"), ("publish", "--dataset")}
-    assert tried([*FILES, *FOLDERS]) | READ == options_of(Path) - arguments
+    assert tried([*FILES, *FOLDERS, *READ]) == options_of(Path, list[Path]) - arguments
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(FILES + FOLDERS + READ),
+        ("merge",),
+        ("merge", "x"),
+        ("publish", "--repo-id", "a/b", "--version", "1.0.0"),
+    ],
+    ids=" ".join,
+)
+def test_an_address_on_the_hub_is_refused_as_it_was_written_where_a_path_is_needed(
+    arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert error_of(*arguments, "hf://a/b@v1").startswith("error: hf://a/b@v1: name a file or folder of this machine;")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
