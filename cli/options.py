@@ -33,33 +33,40 @@ def within(low: float, high: float = math.inf) -> Callable[[typer.CallbackParam,
 
 def local(value: Path | None) -> Path | None:
     """The callback of an option that names a file or folder of this machine: refuses an address on the Hub."""
-    if value is not None and value.parts[:1] == ("hf:",):  # a path has lost one of its two slashes
-        raise InvalidInputError(
-            f"hf://{'/'.join(value.parts[1:])}: name a file or folder of this machine; a copy comes with  "
-            "hf download --repo-type dataset OWNER/NAME --local-dir FOLDER"
-        )
+    if value is not None:
+        _check_local(value)
     return value
 
 
 def all_local(values: list[Path]) -> list[Path]:
     """As ``local``, of an argument that may be given several times."""
     for value in values:
-        local(value)
+        _check_local(value)
     return values
 
 
 def new_file(value: Path | None) -> Path | None:
-    """The callback of an option that names a file to write: refuses, before any work, where it cannot be written."""
-    if local(value) is not None:
+    """As ``local``, of a file to write; refuses, before any work, a place where it cannot be written."""
+    if value is not None:
+        _check_local(value)
         check_file_place(value)
     return value
 
 
 def new_folder(value: Path | None) -> Path | None:
-    """As ``new_file``, of an option that names a folder to write into."""
-    if local(value) is not None:
+    """As ``new_file``, of a folder to write into."""
+    if value is not None:
+        _check_local(value)
         check_folder_place(value)
     return value
+
+
+def _check_local(path: Path) -> None:
+    if path.parts[:1] == ("hf:",):  # a path has lost one of its two slashes
+        raise InvalidInputError(
+            f"hf://{'/'.join(path.parts[1:])}: name a file or folder of this machine; a copy comes with  "
+            "hf download --repo-type dataset OWNER/NAME --local-dir FOLDER"
+        )
 
 
 SEEDS = within(0, LARGEST_NUMBER)
