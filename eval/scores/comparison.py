@@ -22,7 +22,7 @@ from ..measures.outcome import qualified_failures
 from ..statistics.intervals import ratio_difference
 from ..statistics.ratio import Ratio
 from ..statistics.resampling import generator
-from .scores import Scores, read_scores, score
+from .scores import Scores, read_scores, score, why_no_pairs
 from .text_tables import TextTable
 
 Sides = tuple[FloatArray, FloatArray]
@@ -96,7 +96,7 @@ def compare_policies(first: Scores, second: Scores) -> Comparison:
     Raises:
         InvalidInputError: If either holds no or several policies, or they share no pair.
     """
-    names = [_only_policy(scores) for scores in (first, second)]
+    names = [_only_policy(scores, side) for scores, side in ((first, "A"), (second, "B"))]
     a, b = (_means_over_seeds(pa.concat_tables([scores.pairs, scores.probed])) for scores in (first, second))
     both = a.join(b, keys=list(SHARED), right_suffix="_b", join_type="inner")
     if not both.num_rows:
@@ -146,11 +146,14 @@ def comparison_table(comparison: Comparison) -> TextTable:
     )
 
 
-def _only_policy(scores: Scores) -> str:
+def _only_policy(scores: Scores, side: str) -> str:
     policies = sorted({*scores.policies, *scores.probed["policy"].to_pylist()})
-    if len(policies) != 1:
-        held = ", ".join(policies) or "none"
-        raise InvalidInputError(f"each side of a comparison is one policy, this one holds {held}: give its own folder")
+    if not policies:
+        raise InvalidInputError(f"a comparison is over pairs, and {side} has none: {why_no_pairs(scores)}")
+    if len(policies) > 1:
+        raise InvalidInputError(
+            f"each side of a comparison is one policy, and {side} holds {', '.join(policies)}: give its own folder"
+        )
     return str(policies[0])
 
 

@@ -89,6 +89,15 @@ class Scores(ScoredPairs):
         return path
 
 
+def why_no_pairs(scores: Scores) -> str:
+    """Why scores have no pairs, and what to do about it."""
+    if scores.refusals:
+        return "all are refused; conflictvla score --strict  lists why"
+    if scores.probed.num_rows:
+        return "all are under language or visual probes; run W0 and V0 too"
+    return "references alone show plain success, see  conflictvla score; run conflicts too"
+
+
 def score(
     source: Path | str,
     *,

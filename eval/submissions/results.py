@@ -15,7 +15,7 @@ from ..analyses.groups import rows_where
 from ..analyses.response import premise_effect, response_of
 from ..analyses.tables.measures import measure_table
 from ..measures import MEASURE_NAMES
-from ..scores.scores import Scores
+from ..scores.scores import Scores, why_no_pairs
 from ..statistics.intervals import Interval
 from .coverage import Coverage
 
@@ -189,10 +189,17 @@ def result_of(scores: Scores, *, coverage: Coverage, repo_id: str = "", commit: 
         kind: One of ``KINDS``.
 
     Raises:
-        InvalidInputError: There are several policies, or no pairs.
+        InvalidInputError: There are several policies, no pairs, or none under a prompt condition of the release.
     """
-    if len(scores.policies) != 1:
-        raise InvalidInputError(f"a result is of one policy, here are {', '.join(scores.policies) or 'no pairs'}")
+    if not scores.policies:
+        raise InvalidInputError(f"a result is over pairs, and these rollouts have none: {why_no_pairs(scores)}")
+    if len(scores.policies) > 1:
+        raise InvalidInputError(f"a result is of one policy, here are {', '.join(scores.policies)}")
+    rows = tuple(_rows(scores.pairs, scores.controls))
+    if not rows:
+        raise InvalidInputError(
+            f"a result is under {', '.join(BUILT_IN)}, which all policies share, and no pair is: run some of these too"
+        )
     recorded = {entry.field: entry.values for entry in scores.provenance.recorded}
     return Result(
         results_version=RESULTS_VERSION,
@@ -211,7 +218,7 @@ def result_of(scores: Scores, *, coverage: Coverage, repo_id: str = "", commit: 
         init_states=tuple(sorted(set(scores.pairs["init_state"].to_pylist()))),
         seeds=tuple(sorted(set(scores.pairs["seed"].to_pylist()))),
         coverage=coverage,
-        rows=tuple(_rows(scores.pairs, scores.controls)),
+        rows=rows,
     )
 
 

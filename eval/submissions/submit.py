@@ -10,6 +10,7 @@ from ...builders.hub_release import hub_refusals
 from ...toolkit.errors import InvalidInputError
 from ...toolkit.markdown import code_span
 from ...toolkit.records import Instance
+from ..policies.scripted.agents import AGENTS
 from ..recordings.reading import find_dataset, read_rollouts
 from ..recordings.sources import HUB, hub_address, local_folder
 from ..rollouts.replay import COMPARED, REPLAYED
@@ -101,12 +102,17 @@ def check_submission(
 
     Raises:
         DatasetError: The dataset is damaged.
-        InvalidInputError: It holds several policies.
+        InvalidInputError: It holds several policies, or a scripted agent that is not marked as such.
     """
     rollouts = read_rollouts(source.folder, REPLAYED, optional=COMPARED)
     scores = score_rollouts([rollouts])
     coverage = coverage_of(rollouts, instances, lite)
     result = result_of(scores, coverage=coverage, repo_id=source.repo_id, commit=source.commit, kind=kind)
+    if kind == POLICY and result.policy_name in AGENTS:
+        raise InvalidInputError(
+            f"policy '{result.policy_name}' has the name of a scripted agent: give --scripted if it is that one, or "
+            "record yours under another name"
+        )
     found = check_rollouts(rollouts, instances, lite)
     return Submission(source=source, findings=found, scores=scores, result=result)
 

@@ -11,7 +11,7 @@ import pytest
 from conflictvla.eval.scores.comparison import compare_policies, comparison_table, load_scores
 from conflictvla.eval.scores.scores import score
 from conflictvla.toolkit.errors import InvalidInputError
-from conflictvla.toolkit.records import Prompt
+from conflictvla.toolkit.records import Arm, Prompt
 
 from ..in_process import conflictvla
 from ..synthetic_rollouts import small_evaluation, write_dataset
@@ -91,8 +91,25 @@ def test_failure_rates_are_over_each_policys_own_qualified_pairs(tmp_path: Path)
 
 
 def test_a_side_with_several_policies_is_refused(folder: Path) -> None:
-    with pytest.raises(InvalidInputError, match="this one holds persist, stop: give its own folder"):
+    with pytest.raises(InvalidInputError, match="A holds persist, stop: give its own folder"):
         compare_policies(score(folder), score(folder / "stop"))
+
+
+@pytest.mark.parametrize(
+    ("arm", "why"),
+    [
+        (Arm.REFERENCE, "references alone show plain success, see  conflictvla score; run conflicts too"),
+        (Arm.CONFLICT, "all are refused; conflictvla score --strict  lists why"),
+    ],
+)
+def test_a_side_without_pairs_is_named_with_the_reason(folder: Path, tmp_path: Path, arm: Arm, why: str) -> None:
+    half = [rollout for rollout in small_evaluation("half") if rollout.episode.arm is arm]
+    alone = score(write_dataset(tmp_path / "half", half))
+    other = score(folder / "stop")
+    for side, scores in (("A", (alone, other)), ("B", (other, alone))):
+        with pytest.raises(InvalidInputError) as refused:
+            compare_policies(*scores)
+        assert str(refused.value) == f"a comparison is over pairs, and {side} has none: {why}"
 
 
 def test_policies_without_a_shared_pair_are_refused(folder: Path, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,6 +21,7 @@ from conflictvla.builders.tasks_dataset.reading import load_instances, packaged_
 from conflictvla.eval.submissions.results_file import read_result, read_results
 from conflictvla.eval.submissions.untrusted.limits import check_folder, check_listing
 from conflictvla.toolkit.errors import DatasetError
+from conflictvla.toolkit.records import Arm
 
 from ...hub.hub_server import Hub
 from ..in_process import Done, conflictvla
@@ -114,6 +115,55 @@ def test_a_dry_run_shows_and_sends_nothing(hub: Hub, tasks: Path, tmp_path: Path
     assert local.returncode == 2
     assert "reviewers need the rollouts on the Hub" in local.stderr
     assert len(hub.store.repos["dataset", RESULTS].pull_requests) == before
+
+
+def own_words(rollout: Rollout) -> Rollout:
+    return with_episode(rollout, prompt="polite", prompt_version="1+aa")
+
+
+def named(name: str) -> Callable[[Rollout], Rollout]:
+    return lambda rollout: with_episode(rollout, policy_name=name)
+
+
+@pytest.mark.parametrize("command", ["submit", "verify"])
+@pytest.mark.parametrize(
+    ("change", "arms", "message"),
+    [
+        (named("x"), (Arm.REFERENCE,), "a result is over pairs, and these rollouts have none: references alone show"),
+        (named("x"), (Arm.CONFLICT,), "a result is over pairs, and these rollouts have none: all are refused"),
+        (
+            own_words,
+            tuple(Arm),
+            "a result is under P0, P1, placebo, which all policies share, and no pair is: run some",
+        ),
+    ],
+)
+def test_rollouts_that_no_result_can_be_made_of_are_one_line(
+    tasks: Path,
+    tmp_path: Path,
+    command: str,
+    change: Callable[[Rollout], Rollout],
+    arms: Sequence[Arm],
+    message: str,
+) -> None:
+    folder = write(tmp_path / "rollouts", [change(r) for r in honest() if r.episode.arm in arms])
+    options = ("--dry-run", "--out", tmp_path / "result.json") if command == "submit" else ("--sample", "1")
+    done = conflictvla(command, folder, "--tasks", tasks, *options)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: {message}")
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "result.json").exists()
+
+
+@pytest.mark.parametrize("agent", ["refuse", "ask_first"])
+def test_a_scripted_agent_is_not_submitted_as_a_policy(tasks: Path, tmp_path: Path, agent: str) -> None:
+    folder = write(tmp_path / "rollouts", [with_episode(r, policy_name=agent) for r in honest()])
+    done = submit(folder, tasks, "--dry-run", "--out", tmp_path / "result.json")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"policy '{agent}' has the name of a scripted agent: give --scripted if it is that one" in done.stderr
+    assert not (tmp_path / "result.json").exists()
+    submit(folder, tasks, "--dry-run", "--scripted", "--out", tmp_path / "result.json")
+    assert read_result(tmp_path / "result.json").kind == "scripted agent"
 
 
 def test_what_is_missing_is_listed_and_nothing_is_sent(hub: Hub, tasks: Path, tmp_path: Path) -> None:
