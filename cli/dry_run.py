@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..toolkit.counting import counted
 from .console import OUT, plain_table, print_json, print_line, progress_bar
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def show_dry_run(
     OUT.print(table)
     part = "" if shard is None else f" in part {shard}"
     recorded = f", {found.recorded:,} of them recorded already" if found.recorded else ""
-    print_line(f"{found.rollouts:,} rollouts{part}{recorded}")
+    print_line(f"{counted(found.rollouts, 'rollout')}{part}{recorded}")
     print_line(_time_text(found, workers))
     print_line(f"about {_rounded(found.gigabytes)} GB on disk, and twice that while the dataset is put together")
     print_line("nothing was run that stays")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ..toolkit.counting import counted
 from ..toolkit.errors import InvalidInputError
 from .console import ERR, FOUND_SOMETHING_WRONG, print_json, print_line, print_warning
 from .options import JsonOption, all_local, new_folder
@@ -36,7 +37,9 @@ def merge(
     if out is not None:
         merged, unfinished = merge_runs(runs, out)
         for run in unfinished:
-            print_warning(f"{run.dataset}: unfinished, {run.done} of {run.planned} rollouts, which are taken")
+            print_warning(
+                f"{run.dataset}: unfinished, {run.done:,} of {counted(run.planned, 'rollout')}, taken as they are"
+            )
         for one in merged:
             repeated = f", {one.repeated} of them there more than once, each time the same" if one.repeated else ""
             _show(one.dataset, one.rollouts, repeated, as_json=as_json)
@@ -57,4 +60,4 @@ def _show(dataset: Path, rollouts: int, note: str, *, as_json: bool) -> None:
     if as_json:
         print_json({"dataset": str(dataset), "rollouts": rollouts})
     else:
-        print_line(f"{dataset}  {rollouts} rollouts{note}")
+        print_line(f"{dataset}  {counted(rollouts, 'rollout')}{note}")

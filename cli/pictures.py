@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ..toolkit.counting import counted
 from ..toolkit.errors import InvalidInputError
 from ..toolkit.records import VisualNoise
 from .console import print_line
@@ -49,4 +50,4 @@ def pictures(
         tasks, probes, init_state=init_state, seed=seed, size=size, camera=camera, noise=visual_noise
     )
     write_probe_pictures(drawn, probes, out)
-    print_line(f"{out}  {len(tasks)} scenes under {', '.join(probes)}")
+    print_line(f"{out}  {counted(len(tasks), 'scene')} under {', '.join(probes)}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..toolkit.counting import counted
 from ..toolkit.errors import InvalidInputError
 from .console import FOUND_SOMETHING_WRONG, print_json, print_line, progress_bar
 from .options import COUNT, JsonOption, local, new_folder, within
@@ -48,7 +49,7 @@ def publish(
 def _print_release(release: Release, commit: str | None) -> None:
     """What was released as a commit, or what would be where that is None."""
     tags = ", ".join((release.version, *release.moving_tags))
-    what = f"{len(release.files)} files, {release.size / 1e6:.1f} MB, tags {tags}"
+    what = f"{counted(len(release.files), 'file')}, {release.size / 1e6:.1f} MB, tags {tags}"
     if commit is None:
         for file in release.files:
             print_line(f"{file.size:>12,}  {file.sha256[:12]}  {file.path}")
@@ -96,7 +97,7 @@ def rollouts_build(
         build_rollouts(out, plan, choose_executor(workers, None), compact=compact, progress=show_by_agent(advance))
     for reason in plan.left_out:
         print_line(f"left out: {reason}")
-    print_line(f"{out}  {plan.rollouts} rollouts of {len(plan.agents)} agents")
+    print_line(f"{out}  {counted(plan.rollouts, 'rollout')} of {counted(len(plan.agents), 'agent')}")
     if verify:
         _verify_rollouts(out, plan, verify)
     if videos:
@@ -120,4 +121,4 @@ def _render_pairs(out: Path, plan: ReleasePlan, count: int) -> None:
 
     with progress_bar("videos", None) as advance:
         files = render_pairs(out, plan, count, advance)
-    print_line(f"{out / '*' / files[0].parent.name}  {len(files)} videos")
+    print_line(f"{out / '*' / files[0].parent.name}  {counted(len(files), 'video')}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..eval.selection import HorizonKind
+from ..toolkit.counting import counted
 from ..toolkit.records import VisualNoise
 from .console import ERR, FOUND_SOMETHING_WRONG, OUT, print_json, print_line, print_warning, progress_bar
 from .dry_run import show_dry_run
@@ -212,8 +213,8 @@ def _print_run(finished: Run, out: Path, *, as_json: bool) -> None:
 
 
 def _print_failures(finished: Run) -> None:
-    count, others = len(finished.failures), finished.failed_in_others
-    print_line(f"{count} rollout{'s' * (count != 1)} failed; the first: {finished.failures[0].error}", to=ERR)
+    failures, others = finished.failures, finished.failed_in_others
+    print_line(f"{counted(len(failures), 'rollout')} failed; the first: {failures[0].error}", to=ERR)
     listed = "" if finished.failures_file is None else f"{finished.failures_file} lists all that failed; "
     but = f", but for {others} that other commands have asked for" if others else ""
     print_line(f"{listed}the same command runs them again{but}", to=ERR)
@@ -221,20 +222,20 @@ def _print_failures(finished: Run) -> None:
 
 def _print_where(finished: Run, out: Path) -> None:
     if finished.dataset is not None:
-        print_line(f"{finished.dataset}  {finished.rollouts} rollouts")
+        print_line(f"{finished.dataset}  {counted(finished.rollouts, 'rollout')}")
         print_line(f"next: conflictvla score {out} --out {out / 'scores.json'}")
     elif finished.unfinished is not None:
         still = finished.unfinished
-        print_line(f"{still.dataset}  unfinished: {still.done} of {still.planned} rollouts")
+        print_line(f"{still.dataset}  unfinished: {still.done:,} of {counted(still.planned, 'rollout')}")
         if finished.left_in_call:
             print_line(
-                f"this part is done; {finished.left_in_call} rollouts of the other parts are left, and whichever "
+                f"this part is done; {counted(finished.left_in_call, 'rollout')} of the other parts left, and whichever "
                 "process runs the last one writes the dataset"
             )
         if finished.left_in_others:
             print_line(
-                f"{finished.left_in_others} rollouts are left that this command does not ask for: the command that "
-                f"does, given again, runs them; to take what is there: conflictvla merge {out} --out FOLDER"
+                f"{counted(finished.left_in_others, 'rollout')} left that this command does not ask for: give the command "
+                f"again that does; to take what is there: conflictvla merge {out} --out FOLDER"
             )
     elif not finished.failures:
         print_line("no rollouts in this part")
@@ -264,7 +265,7 @@ def replay(
     else:
         for check in differing:
             print_line(f"{check.rollout_id}: {check.difference}")
-        print_line(f"{len(checks)} rollouts replayed, {len(differing)} differ")
+        print_line(f"{counted(len(checks), 'rollout')} replayed, {len(differing)} differ")
     if differing:
         raise typer.Exit(FOUND_SOMETHING_WRONG)
 
@@ -286,4 +287,4 @@ def render(
     dataset = find_dataset(local_folder(rollouts))
     with progress_bar("videos", len(rollout) if rollout else None) as advance:
         files = render_rollouts(dataset, out, rollout_ids=rollout, camera=camera, size=size, progress=advance)
-    print_line(f"{out}  {len(files)} videos")
+    print_line(f"{out}  {counted(len(files), 'video')}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
+from ..toolkit.counting import counted
 from ..toolkit.errors import InvalidInputError
 from .console import (
     ERR,
@@ -81,11 +82,11 @@ def score(
 
 def _print_what_is_missing(scores: Scores) -> None:
     for field, count in scores.refusals_by_field().items():
-        print_line(f"refused {count} conflict rollouts: {field}", to=ERR)
+        print_line(f"refused {counted(count, 'conflict rollout')}: {field}", to=ERR)
     for field, count in scores.refused_controls_by_field().items():
-        print_line(f"refused {count} control rollouts: {field}", to=ERR)
+        print_line(f"refused {counted(count, 'control rollout')}: {field}", to=ERR)
     for field, count in scores.left_out_by_field().items():
-        print_line(f"left out for {count} defects: {field}", to=ERR)
+        print_line(f"left out for {counted(count, 'defect')}: {field}", to=ERR)
     for deviation in scores.deviations:
         print_warning(str(deviation))
 
@@ -142,7 +143,7 @@ def report(
         print_line(f"{picture}  outcome against process")
     for folder, write in ((tables, write_tables), (figures, write_figures)):
         if folder is not None:
-            print_line(f"{folder}  {len(write(scores, folder))} files")
+            print_line(f"{folder}  {counted(len(write(scores, folder)), 'file')}")
 
 
 def cost(
@@ -179,4 +180,4 @@ def cost(
         OUT.print(table)
     if out is not None:
         write_costs(costs, out)
-        print_line(f"{out}  {costs.num_rows} rollouts")
+        print_line(f"{out}  {counted(costs.num_rows, 'rollout')}")

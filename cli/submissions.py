@@ -9,6 +9,7 @@ import typer
 from rich.markup import escape
 
 from ..toolkit.atomic_files import write_atomic
+from ..toolkit.counting import counted
 from ..toolkit.errors import InvalidInputError
 from ..toolkit.records import Family, Level, Prompt
 from .console import FOUND_SOMETHING_WRONG, OUT, print_json, print_line, print_markup, progress_bar
@@ -92,7 +93,7 @@ def _print_verification(report: VerificationReport, *, as_json: bool) -> None:
     for finding in report.findings:
         print_markup(f"[red]{finding.check}[/]  {escape(finding.message)}")
     states = "every outcome seen in the recorded states" if report.states_checked else "no states were recorded"
-    print_line(f"{report.rollouts} rollouts checked, {states}")
+    print_line(f"{counted(report.rollouts, 'rollout')} checked, {states}")
     print_line(
         f"{report.replayed} executed again (seed {report.seed}); one well-forged rollout would have been missed "
         f"with probability {report.missed_one_forged:.2f}"

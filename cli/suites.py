@@ -8,6 +8,7 @@ import typer
 from rich.markup import escape
 
 from ..eval.selection import MOST_NUMBERS
+from ..toolkit.counting import counted
 from .console import print_line, print_markup, progress_bar
 from .options import SEEDS, within
 
@@ -26,7 +27,7 @@ def suites_list() -> None:
         print_markup(f"{escape(name)}  [dim]{escape(libero.distribution)}[/]")
     for name, folder in sorted(folders.items()):
         suite = read_suite(folder)
-        tasks = f"{suite.n_tasks} tasks, horizon {suite.horizon}"
+        tasks = f"{counted(suite.n_tasks, 'task')}, horizon {suite.horizon}"
         print_markup(f"{escape(name)}  {tasks}  [dim]{escape(str(folder))}[/]")
 
 
@@ -45,4 +46,4 @@ def suites_states(
 
     with progress_bar("initial states", None) as advance:
         files = write_suite_states(suite, count=count, seed=seed, progress=advance)
-    print_line(f"{files[0].parent}  {len(files)} files with {count} initial states each")
+    print_line(f"{files[0].parent}  {counted(len(files), 'file')} with {counted(count, 'initial state')} each")

@@ -10,6 +10,7 @@ import typer
 from rich.markup import escape
 
 from ..toolkit.atomic_files import write_atomic
+from ..toolkit.counting import counted
 from ..toolkit.errors import InvalidInputError
 from ..toolkit.processes import MOST_WORKERS
 from ..toolkit.records import SUITES, Arm, Family, Level, Prompt
@@ -64,7 +65,7 @@ def tasks_list(
         return
     for case in found:
         print_markup(f"[dim]{case.case_id}[/]  {escape(case.instruction)}")
-    print_line(f"{len(found)} cases")
+    print_line(counted(len(found), "case"))
 
 
 def _load_cases(tasks: Path | None) -> tuple[Instance, ...]:
@@ -172,11 +173,11 @@ def tasks_build(
         total, per_cell = (RELEASE_CASES, None) if not suite else (None, 2)
     cases = select_cases(judged, total=total, per_cell=per_cell)
     if not cases:
-        raise InvalidInputError(f"no valid case on any of {len(base)} base tasks; nothing was written")
+        raise InvalidInputError(f"no valid case on any of {counted(len(base), 'base task')}; nothing was written")
     write_tasks(cases, out)
     _print_cases(cases, out)
     if total is not None and len(cases) < total:
-        print_line(f"validity allows {len(cases)} cases, {total - len(cases)} fewer than asked for", to=ERR)
+        print_line(f"validity allows {counted(len(cases), 'case')}, {total - len(cases)} fewer than asked for", to=ERR)
         raise typer.Exit(FOUND_SOMETHING_WRONG)
 
 
@@ -190,7 +191,7 @@ def _judge(base: Sequence[BaseTask], *, init_states: int, workers: int, fresh: b
             init_states=init_states,
             workers=workers,
             fresh=fresh,
-            progress=lambda done: advance(f"{done.task.task_id}: {len(done.candidates)} candidates"),
+            progress=lambda done: advance(f"{done.task.task_id}: {counted(len(done.candidates), 'candidate')}"),
         )
     for task in judged:
         if task.skipped:
@@ -205,7 +206,7 @@ def _print_cases(cases: Sequence[Case], out: Path) -> None:
     for name, counts in count_rows(cases):
         table.add_row(name, *map(str, counts))
     OUT.print(table)
-    print_line(f"{out}  {len(cases)} cases")
+    print_line(f"{out}  {counted(len(cases), 'case')}")
 
 
 def _build_probes(out: Path, levels: str, tasks: Path | None) -> None:
@@ -226,7 +227,7 @@ def _build_probes(out: Path, levels: str, tasks: Path | None) -> None:
         if level in wanted:
             table.add_row(level, str(references), str(cases))
     OUT.print(table)
-    print_line(f"{out}  {len(found)} instances under probes")
+    print_line(f"{out}  {counted(len(found), 'instance')} under probes")
 
 
 def _base_task_count(instances: Sequence[Instance]) -> int:
@@ -261,7 +262,7 @@ def _read_verdicts(file: Path, cases: Sequence[Instance]) -> None:
         raise InvalidInputError(f"{file}: cannot be read ({error.strerror})") from error
     contents = {str(case.case_id): reviewed_content(case.instruction, case.factors) for case in cases}
     new = add_verdicts(parse_entries(text, str(file)), contents)
-    print_line(f"{new} new verdicts; build the tasks again to have them in the data")
+    print_line(f"{counted(new, 'new verdict')}; build the tasks again to have them in the data")
 
 
 def _write_sheet(out: Path, cases: Sequence[Instance], suite: str | None) -> None:
@@ -272,7 +273,7 @@ def _write_sheet(out: Path, cases: Sequence[Instance], suite: str | None) -> Non
         raise InvalidInputError(f"no case of the suite '{suite}'")
     with progress_bar("base tasks", _base_task_count(chosen)) as advance:
         write_atomic(out, review_sheet(chosen, scene_picture_if_any, advance))
-    print_line(f"{out}  {len(chosen)} cases; open it in a browser")
+    print_line(f"{out}  {counted(len(chosen), 'case')}; open it in a browser")
 
 
 @tasks_app.command("check")
@@ -290,7 +291,9 @@ def tasks_check(
     for problem in problems:
         print_line(f"{problem.instance_id}: {problem.reason}")
     count = sum(instance.prompt == Prompt.P0 for instance in instances)
-    print_line(f"{count} instructions checked in {init_states} initial states, {len(problems)} wrong")
+    print_line(
+        f"{counted(count, 'instruction')} checked in {counted(init_states, 'initial state')}, {len(problems)} wrong"
+    )
     if problems:
         raise typer.Exit(FOUND_SOMETHING_WRONG)
 

@@ -155,7 +155,7 @@ def test_what_is_left_of_a_run_and_who_runs_it_is_shown(
         0,
         [
             f"{dataset}  unfinished: 1 of 3 rollouts",
-            "2 rollouts are left that this command does not ask for: the command that does, given again, runs them; "
+            "2 rollouts left that this command does not ask for: give the command again that does; "
             f"to take what is there: conflictvla merge {out} --out FOLDER",
         ],
     )
@@ -208,7 +208,7 @@ def test_a_mixed_up_pair_is_refused_by_its_field(conflictvla: Command, run_folde
     pq.write_table(table.set_column(index, "scene_sha256", pa.array(hashes)), file)
     result = conflictvla("score", str(tmp_path / "mixed"))
     assert result.returncode == 1
-    assert "refused 1 conflict rollouts: scene_sha256" in result.stderr
+    assert "refused 1 conflict rollout: scene_sha256" in result.stderr
 
 
 @pytest.mark.parametrize(

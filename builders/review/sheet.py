@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Sequence
 from html import escape
 
+from ...toolkit.counting import counted
 from ...toolkit.errors import InvalidInputError
 from ...toolkit.records import BaseTask, Instance
 from ..cases.instances import instances_by_task
@@ -30,7 +31,7 @@ input[type=text]{{width:24em}}
 </style></head><body><header><label>reviewer <input id="reviewer" type="text"></label>
 <label>stage <select id="stage"><option>1</option><option>2</option></select></label>
 <button id="export">export verdicts</button> <span id="done"></span></header>
-<h1>{count} cases</h1>{sections}
+<h1>{count}</h1>{sections}
 <script type="application/json" id="contents">{contents}</script><script>
 const contents=JSON.parse(document.getElementById("contents").textContent);
 const chosen=()=>[...document.querySelectorAll("article")].flatMap(a=>{{
@@ -74,7 +75,7 @@ def review_sheet(
     contents = {str(case.case_id): reviewed_content(case.instruction, case.factors) for case in cases}
     return PAGE.format(
         pixels=PICTURE_PIXELS,
-        count=len(cases),
+        count=counted(len(cases), "case"),
         sections="".join(sections),
         contents=json.dumps(contents).replace("</", "<\\/"),
     )

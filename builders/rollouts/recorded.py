@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...toolkit.arrays import IntArray
+from ...toolkit.counting import counted
 from ...toolkit.errors import DatasetError, first_line
 from .episode_record import EPISODE_COLUMNS, OPTIONAL_COLUMNS, EpisodeRecord
 from .schema import FRAME_FEATURES, SIM_STATES, Rollout
@@ -60,7 +61,9 @@ class RecordedDataset:
             raise DatasetError(f"{self.folder}: frames of episode {number} cannot be read ({reason})") from error
         states = read_sim_states(self.folder, [number])[number]
         if len(states) != length + 1:
-            raise DatasetError(f"{self.folder}: episode {number} has {length} frames, but {len(states)} states")
+            raise DatasetError(
+                f"{self.folder}: episode {number} has {counted(length, 'frame')}, but {counted(len(states), 'state')}"
+            )
         return Rollout(episode=self.records[row], frames=values, sim_states=states)
 
     def _frames_of(self, file: Path) -> pa.Table:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ...toolkit.counting import counted
 from ...toolkit.errors import DatasetError, first_line
 from .schema import file_stem
 
@@ -63,7 +64,7 @@ class UnfinishedRun:
         return self.folder.with_name(self.folder.name[1:])
 
     def __str__(self) -> str:
-        what = f"{self.dataset}: unfinished, {self.done} of {self.planned} rollouts"
+        what = f"{self.dataset}: unfinished, {self.done:,} of {counted(self.planned, 'rollout')}"
         return f"{what}: give the command again that runs it"
 
 

@@ -12,6 +12,7 @@ from itertools import groupby
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from ...toolkit.counting import counted
 from ...toolkit.records import Family, Level
 from ..analyses.analysis import Cell
 from ..report.figures.outcome_plot import outcome_note
@@ -154,7 +155,9 @@ def missing_page(name: str) -> str:
 @cache
 def _templates() -> Environment:
     loader = PackageLoader("conflictvla.eval.leaderboard", ".")
-    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    found = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    found.globals["counted"] = counted
+    return found
 
 
 def _render(template: str, **values: object) -> str:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import astuple
 
+from ...toolkit.counting import counted
 from ...toolkit.records import Family, Level
 from ..measures import DRAWN_MEASURES, DRAWN_PROCESS_MEASURES, Measure
 from ..report.figures.outcome_plot import PolicySpots, Spot, outcome_against_process
@@ -60,7 +61,7 @@ def _family_figure(entry: Entry, prompt: str, measure: Measure) -> Plot:
         plot.text((0, y), group_name(row), dx=-6, dy=4, text_anchor="end", fill=INK, font_size=11)
         if not math.isnan(low):
             plot.segment((low, y), (high, y), stroke=MUTED, stroke_width=2)
-        tooltip = f"{group_name(row)}: {value:.1f}%, {row.n} pairs"
+        tooltip = f"{group_name(row)}: {value:.1f}%, {counted(row.n, 'pair')}"
         plot.mark((value, y), "circle", 4.5, tooltip, fill=style(0).colour)
     return plot
 

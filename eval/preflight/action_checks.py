@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 
+from ...toolkit.counting import counted
 from .measurements import Judgement, Measurements
 
 LONG_CHUNK = 50
@@ -24,7 +25,7 @@ def check_chunk_length(measured: Measurements) -> Judgement:
     if lengths[0] > LONG_CHUNK:
         detail = f"{lengths[0]} actions a chunk: {lengths[0] / 20:.1f} s without looking"
         return Judgement(verdict="warn", detail=detail, advice="cut it with ?replan_steps=N")
-    return Judgement(verdict="pass", detail=f"{lengths[0]} actions a chunk")
+    return Judgement(verdict="pass", detail=f"{counted(lengths[0], 'action')} a chunk")
 
 
 def check_action_range(measured: Measurements) -> Judgement:

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from ...builders.rollouts.episode_record import EpisodeRecord
 from ...builders.rollouts.refusals import REFUSED
 from ...toolkit.arrays import Float32Array, FloatArray, IntArray
+from ...toolkit.counting import counted
 from ...toolkit.errors import DatasetError
 from .defects import Defect
 
@@ -47,7 +48,7 @@ class RolloutSet:
 
     def __repr__(self) -> str:
         features = ", ".join(f"{name} {values.shape[1]}" for name, values in self.frames.items())
-        return f"RolloutSet({len(self)} rollouts, {int(self.offsets[-1])} frames: {features})"
+        return f"RolloutSet({counted(len(self), 'rollout')}, {counted(int(self.offsets[-1]), 'frame')}: {features})"
 
     @property
     def lengths(self) -> IntArray:
@@ -98,7 +99,9 @@ class RolloutSet:
         rows = pc.index_in(pa.array(rollout_ids, pa.string()), value_set=self.episodes["rollout_id"].combine_chunks())
         if rows.null_count:
             missing = rollout_ids[rows.to_pylist().index(None)]
-            raise DatasetError(f"rollout '{missing}' is not among these {len(self)} rollouts: give the folder it is in")
+            raise DatasetError(
+                f"rollout '{missing}' is not among these {counted(len(self), 'rollout')}: give the folder it is in"
+            )
         return np.asarray(rows.to_numpy(), np.int64)
 
     def digests(self, names: Sequence[str]) -> list[bytes]:
@@ -136,8 +139,8 @@ def check_unique(rollout_ids: pa.ChunkedArray, where: str) -> None:
     if len(repeated):
         first = repeated[0].as_py()
         raise DatasetError(
-            f"{where}: rollout_id '{first['values']}' occurs {first['counts']} times ({len(repeated)} such ids): "
-            "keep one dataset of each run"
+            f"{where}: rollout_id '{first['values']}' occurs {first['counts']} times "
+            f"({counted(len(repeated), 'such id')}): keep one dataset of each run"
         )
 
 

@@ -15,6 +15,7 @@ from ...builders.rollouts.refusals import REFUSED
 from ...builders.rollouts.schema import FRAME_FEATURES, SIM_STATES
 from ...builders.rollouts.sim_states import read_sim_states
 from ...toolkit.arrays import Float32Array, FloatArray
+from ...toolkit.counting import counted
 from ...toolkit.errors import InvalidInputError
 from ...toolkit.rounding import VARIABLE, rounding_kernel
 from ...toolkit.simulation.scene import Scene
@@ -141,7 +142,8 @@ def _replay(
     found = _start_difference(scene, episode, tolerance)
     steps = len(rollouts.rollout_feature("action", row))
     if states is not None and states.shape != (steps + 1, len(scene.physics())):
-        found = f"{SIM_STATE} has shape {states.shape}, but {steps} actions give {steps + 1} states of this scene"
+        done = counted(steps, "action")
+        found = f"{SIM_STATE} has shape {states.shape}, but {done} in this scene give {counted(steps + 1, 'state')}"
     if found is not None:
         return ReplayCheck(rollout_id=episode.rollout_id, difference=found, largest=float("nan"))
     # Rounding differs between processors and contact magnifies it: with a tolerance, each step starts from its record.
@@ -203,7 +205,7 @@ def _execute(
         if corrections is not None:
             scene.correct(corrections[step])
         if 0 < step < policy_acts and early is None and scene.succeeded():
-            early = f"the goal is reached after {step} actions, but the rollout goes on"
+            early = f"the goal is reached after {counted(step, 'action')}, but the rollout goes on"
         scene.step(action)
     recording = recorder.finish()
     if corrections is not None:
@@ -243,7 +245,7 @@ def _outcome_difference(scene: Scene, recording: Recording, episode: EpisodeReco
     steps = len(recording.frames["action"])
     if reached != episode.success:
         outcome = "is reached" if reached else "is not reached"
-        return f"success is recorded as {episode.success}, but the goal {outcome} after {steps} actions"
+        return f"success is recorded as {episode.success}, but the goal {outcome} after {counted(steps, 'action')}"
     for name, size in final_differences(recording, episode).items():
         if not size <= tolerance and not (tolerance > 0 and FINAL[name] == CONTACT):
             return f"{name} is off by {size:.2g}"

@@ -16,6 +16,7 @@ from pathlib import Path
 from ...builders.rollouts.lerobot_dataset import check_lerobot
 from ...builders.rollouts.run_layout import UnfinishedRun, failures_file
 from ...builders.rollouts.schema import file_stem
+from ...toolkit.counting import counted
 from ...toolkit.errors import InvalidInputError
 from ...toolkit.libero.base_tasks import base_task, check_init_states
 from ...toolkit.records import Arm, Instance, VisualNoise, VisualProbe
@@ -89,9 +90,9 @@ class Run:
         if not self.clipped:
             return None
         return (
-            f"{sum(self.clipped.values())} actions in {len(self.clipped)} of {self.rollouts} rollouts were outside "
-            "[-1, 1] and were clipped (episode column clipped_actions): if these are many, check how the policy "
-            "scales its actions"
+            f"{counted(sum(self.clipped.values()), 'action')} in {len(self.clipped)} of "
+            f"{counted(self.rollouts, 'rollout')} outside [-1, 1], and clipped (episode column clipped_actions): if "
+            "these are many, check how the policy scales its actions"
         )
 
 

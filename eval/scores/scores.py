@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from ...toolkit.arrays import FloatArray
 from ...toolkit.atomic_files import write_atomic
+from ...toolkit.counting import counted
 from ...toolkit.errors import InvalidInputError
 from ..analyses.analysis import Analysis
 from ..analyses.persistence import failed_persistence
@@ -38,7 +39,7 @@ class Scores(ScoredPairs):
 
     def __repr__(self) -> str:
         policies = ", ".join(self.policies) or "none"
-        return f"Scores({self.pairs.num_rows} pairs, {len(self.refusals)} refused; policies: {policies})"
+        return f"Scores({counted(self.pairs.num_rows, 'pair')}, {len(self.refusals)} refused; policies: {policies})"
 
     def table(self, by: str = "overall") -> pa.Table:
         """One table: the measures by group with 95% intervals, or another analysis.

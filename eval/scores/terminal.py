@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ...builders.rollouts.episode_record import PROBES
+from ...toolkit.counting import counted
 from ..analyses.analysis import Cell, Mark
 from ..analyses.tables.measures import GROUPINGS, group_column
 from .formats import marks_legend
@@ -191,6 +192,6 @@ def _caption(scores: Scores, by: str, *, intervals: bool) -> str:
     protocol = scores.provenance.protocol_version
     about = "95% intervals over base tasks" if intervals else "intervals need a wider terminal"
     pairs = sum(scores.table(by)["n"].to_pylist()) if by in PROBES else scores.pairs.num_rows
-    text = f"{about}; protocol {protocol}; {pairs} pairs scored"
+    text = f"{about}; protocol {protocol}; {counted(pairs, 'pair')} scored"
     refused = ", ".join(f"{field} {count}" for field, count in scores.refusals_by_field().items())
     return f"{text}, {len(scores.refusals)} refused ({escape(refused)})" if refused else text

@@ -14,6 +14,7 @@ from ...builders.hub_release import Release, plan_release
 from ...builders.rollouts.schema import FRAME_FEATURES, OPTIONAL_FEATURES
 from ...builders.tasks_dataset.columns import CONFIGS, CONTROLS, PROBES
 from ...builders.tasks_dataset.reading import has_controls, has_probes, load_tasks
+from ...toolkit.counting import counted
 from ...toolkit.errors import DatasetError, InvalidInputError
 from ...toolkit.markdown import code_span, markdown_table
 from ..recordings.finding import find_dataset, find_runs
@@ -94,7 +95,7 @@ def _rollouts_card(folder: Path, repo_id: str, version: str) -> str:
     same = [refusal.rollout_id for refusal in refused if refusal.field == SAME_PROMPT]
     if same:
         raise InvalidInputError(
-            f"{folder}: {len(same)} rollouts have the {SAME_PROMPT}, the first {same[0]}: record them with "
+            f"{folder}: {counted(len(same), 'rollout')} with the {SAME_PROMPT}, the first {same[0]}: record them with "
             "prompts that hold the instruction"
         )
     provenance = scores.provenance

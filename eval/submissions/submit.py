@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...builders.hub_release import hub_refusals
+from ...toolkit.counting import counted
 from ...toolkit.errors import InvalidInputError
 from ...toolkit.markdown import code_span
 from ...toolkit.records import Instance
@@ -123,7 +124,7 @@ def review_page(submission: Submission) -> str:
     Text from the submission stands in code spans, so that none of it is taken for markup or a mention.
     """
     result = submission.result
-    covered = [f"{prompt}: {row.n:,} pairs" for prompt in result.prompts if (row := result.row(prompt))]
+    covered = [f"{prompt}: {counted(row.n, 'pair')}" for prompt in result.prompts if (row := result.row(prompt))]
     where = f"{result.repo_id} at {result.commit}" if result.repo_id else "only on this machine"
     facts = {
         "policy": code_span(result.policy_name),
@@ -155,7 +156,9 @@ def open_pull_request(submission: Submission, leaderboard: str) -> str:
     from huggingface_hub import CommitOperationAdd, HfApi
 
     if submission.findings:
-        raise InvalidInputError(f"{len(submission.findings)} checks object, the first: {submission.findings[0]}")
+        raise InvalidInputError(
+            f"{counted(len(submission.findings), 'objection')}, the first: {submission.findings[0]}"
+        )
     if not submission.source.repo_id:
         raise InvalidInputError(
             f"{submission.source.folder}: reviewers need the rollouts on the Hub: conflictvla publish  them, then "

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ....toolkit.arrays import FloatArray
+from ....toolkit.counting import counted
 from ....toolkit.errors import PolicyError
 from ..asking import check_chunk, check_refusal
 from ..conventions import Conventions, read_count
@@ -69,8 +70,8 @@ def action_chunk(actions: Any, url: str, conventions: Conventions) -> FloatArray
     chunk = check_chunk(actions, where=url, single=True)
     if np.ndim(actions) == 2 and conventions.replan_steps and len(chunk) < conventions.replan_steps:
         raise PolicyError(
-            f"{url}: {len(chunk)} actions in a chunk, and replan_steps={conventions.replan_steps} executes more; "
-            f"give ?replan_steps={len(chunk)}"
+            f"{url}: {counted(len(chunk), 'action')} in a chunk, and replan_steps={conventions.replan_steps} executes "
+            f"more; give ?replan_steps={len(chunk)}"
         )
     return chunk
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from ....toolkit.arrays import FloatArray
+from ....toolkit.counting import counted
 from ....toolkit.records import Family, Level
 from ...analyses.columns import arrow, percent
 from ...analyses.tables.failure_quartiles import QUARTILES
@@ -111,7 +112,7 @@ def _distribution(measure: Measure, failed: dict[str, dict[str, FloatArray]], sc
                 _bar(
                     plot, (float(left), float(right)), (place, top), colour, f"{policy}: {bin_count} of {len(defined)}"
                 )
-        label = f"{shortened(policy, 22)}, {len(defined)} failures"
+        label = f"{shortened(policy, 22)}, {counted(len(defined), 'failure')}"
         plot.text((0, place + 0.66), label, dx=2, fill=colour, font_size=11, font_weight=600, halo=True)
         _quartiles(plot, place, [100 * rows[policy][f"{measure.name}_{name}"] for name in QUARTILES])
     return NamedPlot(name=f"failures-{measure.name}".lower(), caption=measure.title, plot=plot)
@@ -166,7 +167,7 @@ def _by_group(
             low, high = 100 * row[f"{measure.name}_lo"], 100 * row[f"{measure.name}_hi"]
             if not math.isnan(low):
                 plot.segment((x, low), (x, high), stroke=drawn.colour, stroke_width=1.5, stroke_opacity=0.7)
-            tooltip = f"{policy}, {row[by]}: {y:.1f}%, {row['n']} pairs"
+            tooltip = f"{policy}, {row[by]}: {y:.1f}%, {counted(row['n'], 'pair')}"
             plot.mark((x, y), drawn.shape, 4, tooltip, fill=drawn.colour, stroke="white", stroke_width=1)
     return NamedPlot(name=f"{by}-{measure.name}".lower(), caption=measure.title, plot=plot)
 

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ....builders.rollouts.episode_record import PROBES
+from ....toolkit.counting import counted
 from ...analyses.columns import percent
 from ...analyses.groups import ORDER
 from ...measures import MEASURES
@@ -69,7 +70,7 @@ def _line(
         if not math.isnan(low):
             plot.segment((x, low), (x, high), stroke=drawn.colour, stroke_width=1.5, stroke_opacity=0.6)
     for (x, row), level in zip(shown, [level for level in levels if not math.isnan(rows[level][name])], strict=True):
-        tooltip = f"{SYMBOLS[name]} under {level}: {percent(row[name])}%, {row['n']} pairs"
+        tooltip = f"{SYMBOLS[name]} under {level}: {percent(row[name])}%, {counted(row['n'], 'pair')}"
         plot.mark((x, 100 * row[name]), drawn.shape, 4, tooltip, fill=drawn.colour, stroke="white", stroke_width=1)
 
 

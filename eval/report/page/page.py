@@ -9,6 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ....toolkit.atomic_files import write_atomic
+from ....toolkit.counting import counted
 from ...analyses.columns import SYMBOLS, arrow, p_value, percent
 from ...analyses.tables.measures import TITLES
 from ...analyses.tables.policy_means import policy_families
@@ -66,7 +67,7 @@ def render_report(scores: Scores, rollouts: RolloutSet | Path | str, *, videos: 
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(arrow=arrow, percent=percent, p_value=p_value)
+    environment.globals.update(arrow=arrow, counted=counted, percent=percent, p_value=p_value)
     return environment.get_template("report.html.j2").render(
         scores=scores,
         provenance=scores.provenance,

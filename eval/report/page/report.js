@@ -62,7 +62,7 @@
     body.replaceChildren(...found.slice(0, visible).map(tableRow));
     more.hidden = visible >= found.length;
     const part = visible < found.length ? `; the first ${visible} are shown` : "";
-    document.getElementById("count").textContent = `${found.length} of ${total} pairs${part}`;
+    document.getElementById("count").textContent = `${found.length} of ${total} ${total === 1 ? "pair" : "pairs"}${part}`;
   };
   const compare = (left, right) => {
     const a = value(order.name, left), b = value(order.name, right);

@@ -196,7 +196,7 @@ def test_controls_that_cannot_be_paired_are_counted_apart_from_conflicts(tmp_pat
     assert (found.refusals, found.refused_controls_by_field()) == ((), {"mujoco_version": 1})
     assert found.table("premise_effect")["n"][0].as_py() == 23
     assert read_scores(found.write(tmp_path / "scores.json")).refused_controls == found.refused_controls
-    assert "1 control rollouts were refused" in render_report(score(folder, supplementary=True), folder)
+    assert "1 control rollout refused" in render_report(score(folder, supplementary=True), folder)
 
 
 def test_a_submission_has_all_controls_or_none(folder: Path, release: Path) -> None:

@@ -152,6 +152,6 @@ def test_the_command_reports_what_was_found_and_exits_with_1_where_something_fai
     assert results["chunk length"] == {
         "check": "chunk length",
         "verdict": "pass",
-        "detail": "1 actions a chunk",
+        "detail": "1 action a chunk",
         "advice": "",
     }

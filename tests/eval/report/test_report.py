@@ -192,7 +192,7 @@ def test_without_a_qualified_failure_another_pair_is_shown(tmp_path: Path) -> No
 def test_without_a_defined_approach_the_first_pair_is_shown(tmp_path: Path) -> None:
     page = page_of(tmp_path / "a", pair_of(reach=0.8, reference_reach=0.01))
     assert LAST_RULE in page
-    assert "TAR is undefined for 1 pairs" in page
+    assert "TAR is undefined for 1 pair" in page
 
 
 def test_two_arms_that_never_move_can_be_drawn(tmp_path: Path) -> None:

@@ -182,7 +182,7 @@ def test_clipped_actions_are_counted_and_warned_of(
     assert run.clipped == {conflict: HORIZON}
     assert [state.clipped_actions for state in states] == [0, 0, HORIZON]
     assert run.clipped_warning is not None
-    assert run.clipped_warning.startswith(f"{HORIZON} actions in 1 of 2 rollouts were outside [-1, 1]")
+    assert run.clipped_warning.startswith(f"{HORIZON} actions in 1 of 2 rollouts outside [-1, 1]")
     assert read_rollouts(tmp_path / "wave").column("clipped_actions").tolist() == [0, HORIZON]
 
 

@@ -140,7 +140,7 @@ def test_strict_lists_every_defect_and_writes_nothing(tmp_path: Path) -> None:
     assert not out.exists()
     done = conflictvla("score", broken, "--partial", "--out", out)
     assert done.returncode == 1
-    assert "left out for 1 defects: action" in done.stderr
+    assert "left out for 1 defect: action" in done.stderr
     assert json.loads(out.read_text())["left_out_by_field"]["action"] == 1
     assert conflictvla("score", broken).returncode == 2
 

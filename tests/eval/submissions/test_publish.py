@@ -252,7 +252,7 @@ def test_rollouts_whose_two_prompts_are_one_string_are_not_published(rollouts: P
     pq.write_table(table, file)
     done = publish(folder, "ann/same")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert f"1 rollouts have the same prompt as the reference rollout, the first {rows[conflict]['rollout_id']}" in (
+    assert f"1 rollout with the same prompt as the reference rollout, the first {rows[conflict]['rollout_id']}" in (
         done.stderr
     )
 
@@ -265,7 +265,7 @@ def test_no_arm_is_published_in_the_prompt_of_its_reference(tmp_path: Path, arm:
     number = next(n for n, one in enumerate(made) if (one.episode.arm, one.episode.pair_id) == (arm, PAIR))
     episode = replace(made[number].episode, prompt_text=text, prompt_sha256=prompt_sha256(text))
     made[number] = replace(made[number], episode=episode)
-    with pytest.raises(InvalidInputError, match="1 rollouts have the same prompt as the reference rollout") as it:
+    with pytest.raises(InvalidInputError, match="1 rollout with the same prompt as the reference rollout") as it:
         card_of(write_dataset(tmp_path / "same", made))
     assert episode.rollout_id in str(it.value)
 
