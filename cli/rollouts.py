@@ -229,13 +229,13 @@ def _print_where(finished: Run, out: Path) -> None:
         print_line(f"{still.dataset}  unfinished: {still.done:,} of {counted(still.planned, 'rollout')}")
         if finished.left_in_call:
             print_line(
-                f"this part is done; {counted(finished.left_in_call, 'rollout')} of the other parts left, and whichever "
-                "process runs the last one writes the dataset"
+                f"this part is done; {counted(finished.left_in_call, 'rollout')} of the other parts left, and "
+                "whichever process runs the last one writes the dataset"
             )
         if finished.left_in_others:
             print_line(
-                f"{counted(finished.left_in_others, 'rollout')} left that this command does not ask for: give the command "
-                f"again that does; to take what is there: conflictvla merge {out} --out FOLDER"
+                f"{counted(finished.left_in_others, 'rollout')} left that this command does not ask for: give the "
+                f"command again that does; to take what is there: conflictvla merge {out} --out FOLDER"
             )
     elif not finished.failures:
         print_line("no rollouts in this part")
