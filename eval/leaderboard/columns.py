@@ -157,5 +157,8 @@ def run_text(entry: Entry) -> str:
     It stands in every row, on every screen: figures over other rollouts are other figures.
     """
     result = entry.result
-    states, seeds = numbers_text(result.init_states), numbers_text(result.seeds)
-    return f"{result.coverage} · {', '.join(result.prompts)} · states {states} · seeds {seeds}"
+    states, seeds = (
+        f"{noun}{'s' * (len(numbers) != 1)} {numbers_text(numbers)}"
+        for noun, numbers in (("state", result.init_states), ("seed", result.seeds))
+    )
+    return f"{result.coverage} · {', '.join(result.prompts)} · {states} · {seeds}"

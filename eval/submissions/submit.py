@@ -132,8 +132,8 @@ def review_page(submission: Submission) -> str:
         "kind": result.kind,
         "rollouts": f"{result.rollouts:,}, {code_span(where)}",
         "content": code_span(result.rollouts_sha256),
-        "covers": f"{result.coverage}; {', '.join(covered)}; initial states {', '.join(map(str, result.init_states))}; "
-        f"seeds {', '.join(map(str, result.seeds))}",
+        "covers": f"{result.coverage}; {', '.join(covered)}; {_listed('initial state', result.init_states)}; "
+        f"{_listed('seed', result.seeds)}",
         "versions": f"protocol {code_span(result.protocol_version)}, tasks {code_span(result.tasks_version)}, "
         f"MuJoCo {code_span(result.mujoco_version)}",
     }
@@ -179,3 +179,7 @@ def open_pull_request(submission: Submission, leaderboard: str) -> str:
             create_pr=True,
         )
     return str(commit.pr_url)
+
+
+def _listed(noun: str, numbers: Sequence[int]) -> str:
+    return f"{noun}{'s' * (len(numbers) != 1)} {', '.join(map(str, numbers))}"

@@ -102,7 +102,7 @@ def test_what_was_run_stands_in_every_row_on_every_screen(page: Page) -> None:
         runs = page.locator("#results-table tr.entry th .run")
         assert runs.count() == 200
         expect(runs.first).to_be_visible()
-        expect(runs.first).to_have_text("complete · P0, P1 · states 0–1 · seeds 7")
+        expect(runs.first).to_have_text("complete · P0, P1 · states 0–1 · seed 7")
 
 
 def test_the_head_stays_in_sight_while_the_rows_scroll(page: Page) -> None:

@@ -73,7 +73,7 @@ def test_a_submission_becomes_a_pull_request_and_after_verification_a_marked_ent
     address = publish_rollouts(tmp_path / "rollouts", honest(), "rollouts-half")
     done = submit(address, tasks)
     assert done.returncode == 0, done.stderr
-    assert "- covers: partial: 6 of 25; P0: 4 pairs; initial states 0, 1; seeds 0" in done.stdout
+    assert "- covers: partial: 6 of 25; P0: 4 pairs; initial states 0, 1; seed 0" in done.stdout
     assert "Complete, paired and as the task release has it." in done.stdout
     (pull,) = HfApi().get_repo_discussions(RESULTS, repo_type="dataset")
     assert (pull.is_pull_request, pull.author) == (True, "ann")
