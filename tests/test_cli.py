@@ -166,13 +166,13 @@ def test_what_is_left_of_a_run_and_who_runs_it_is_shown(
     assert second == f"{failures} lists all that failed; the same command runs them again"
     other = conflictvla(*command, "--init-states", "1", "--references-only")
     assert other.stderr.splitlines()[-1].endswith("runs them again, but for 2 that other commands have asked for")
-    warning = f"warning: {failures}: 2 rollouts failed and are missing: give the command again that runs them"
+    warning = f"warning: {failures}: 2 rollouts failed, so missing here: give the run's command again"
     for scored in (out, dataset):
         assert warning in conflictvla("score", str(scored)).stderr.splitlines()
     shutil.rmtree(dataset)
     assert error_of(conflictvla("score", str(out))) == (
-        f"error: {out}: no finished rollout; {failures}: 2 rollouts failed and are missing: give the command again "
-        "that runs them"
+        f"error: {out}: no finished rollout; {failures}: 2 rollouts failed, so missing here: give the run's "
+        "command again"
     )
 
 

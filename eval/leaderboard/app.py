@@ -178,8 +178,8 @@ def serve(
         MissingExtraError: Gradio is not installed.
         DatasetError: There are no results to show.
     """
-    check_can_listen(host, port)
     app = build_app(source)
+    check_can_listen(host, port)
     theme = _gradio().themes.Default(font=FONT, font_mono=("ui-monospace", "monospace"))
     _, address, _ = app.launch(
         server_name=host,

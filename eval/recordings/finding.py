@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...builders.rollouts.run_layout import FAILURES_FILE, UnfinishedRun, failures_file, unfinished_run
+from ...toolkit.counting import counted
 from ...toolkit.errors import DatasetError
 from .layout import is_dataset
 
@@ -23,8 +24,7 @@ class ListedFailures:
     rollouts: int
 
     def __str__(self) -> str:
-        who = "1 rollout failed and is" if self.rollouts == 1 else f"{self.rollouts} rollouts failed and are"
-        return f"{self.file}: {who} missing: give the command again that runs them"
+        return f"{self.file}: {counted(self.rollouts, 'rollout')} failed, so missing here: give the run's command again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

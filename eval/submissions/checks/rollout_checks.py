@@ -8,6 +8,7 @@ from itertools import product
 
 from ....builders.cases.instances import with_built_in_prompts
 from ....builders.rollouts.episode_record import EpisodeRecord
+from ....toolkit.counting import counted
 from ....toolkit.records import Arm, Instance, LanguageProbe, VisualProbe
 from ...recordings.rollout_set import RolloutSet
 from ...scoring.pairs import pair_rollouts
@@ -105,7 +106,7 @@ def _check_complete(
     ]
     rule = f"missing under the prompts, initial states and seeds that were run, {len(missing):,} in all"
     if coverage is not None:
-        rule = f"the full evaluation has {coverage.of - coverage.rollouts:,} more rollouts; {rule}"
+        rule = f"the full evaluation has {counted(coverage.of - coverage.rollouts, 'more rollout')}; {rule}"
     yield from findings("complete", rule, missing)
 
 
