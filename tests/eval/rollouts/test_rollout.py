@@ -202,8 +202,13 @@ def test_an_unfinished_run_with_other_settings_is_not_continued(
     scenes: ScenePool, short: tuple[Instance, ...], tmp_path: Path
 ) -> None:
     chosen = _p0(short)
-    with pytest.raises(PolicyError):
-        run_policy(Wave(lambda seen: "stop"), chosen, tmp_path, init_states=[0], executor=InProcess(scenes))
+
+    def stop_after_one(state: RunProgress) -> None:
+        if state.job is not None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_policy(Wave(), chosen, tmp_path, init_states=[0], executor=InProcess(scenes), progress=stop_after_one)
     longer = [dataclasses.replace(instance, horizon=HORIZON + 1) for instance in chosen]
     with pytest.raises(InvalidInputError, match=rf"with another horizon \({HORIZON} there, {HORIZON + 1} here\);"):
         run_policy(Wave(), longer, tmp_path, init_states=[0], executor=InProcess(scenes))
