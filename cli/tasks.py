@@ -29,8 +29,7 @@ from .pictures import pictures
 
 if TYPE_CHECKING:
     from ..builders.cases.case import Case, TaskCandidates
-    from ..toolkit.processes import MOST_WORKERS
-from ..toolkit.records import BaseTask, Instance
+    from ..toolkit.records import BaseTask, Instance
 
 tasks_app = typer.Typer(help="Browse, check and build the conflict cases.", no_args_is_help=True)
 

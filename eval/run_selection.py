@@ -58,10 +58,12 @@ class RunSelection:
         if self.lite:
             lite = load_lite_cases(self.tasks)
             conflicts = tuple(instance for instance in conflicts if instance.case_id in lite)
-        if not conflicts:
-            raise InvalidInputError("nothing to run: the lite selection has none of --cases; leave one of them out")
+            if not conflicts:
+                raise InvalidInputError("nothing to run: the lite selection has none of --cases; leave one of them out")
         if self.references_only:
             return self._references(everything, conflicts)
+        if not conflicts:
+            raise InvalidInputError("nothing to run: these tasks have no cases; --references-only runs what they have")
         return with_references((*conflicts, *self._controls_of(conflicts, everything)), everything)
 
     def _references(self, everything: Iterable[Instance], conflicts: Iterable[Instance]) -> tuple[Instance, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from conflictvla.builders.cases.instances import control_instance
@@ -44,6 +45,16 @@ def test_references_only_leaves_every_conflict_out() -> None:
     assert len(RunSelection(references_only=True).instances()) == 80
     of_suite = RunSelection(references_only=True, cases="libero_goal/*", prompts=(Prompt.P1,)).instances()
     assert [(i.arm, i.suite, i.prompt) for i in of_suite] == [(Arm.REFERENCE, "libero_goal", Prompt.P1)] * 10
+
+
+def test_tasks_without_cases_have_their_references_run_and_nothing_else(tmp_path: Path) -> None:
+    for config in ("instances", "cases", "references"):
+        table = pq.read_table(packaged_tasks() / config / "test.parquet")
+        (tmp_path / config).mkdir()
+        pq.write_table(table if config == "references" else table.slice(0, 0), tmp_path / config / "test.parquet")
+    assert len(RunSelection(references_only=True, tasks=tmp_path).instances()) == 80
+    with pytest.raises(InvalidInputError, match="these tasks have no cases; --references-only runs what they have"):
+        RunSelection(tasks=tmp_path).instances()
 
 
 @pytest.fixture
