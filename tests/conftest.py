@@ -53,8 +53,17 @@ def forget(request: pytest.FixtureRequest) -> Iterator[None]:
     for value in vars(request.module).values():
         if hasattr(value, "cache_clear") and value.__module__ == request.module.__name__:
             value.cache_clear()
+    _empty_scene_pools()
     gc.collect()
     _give_back_memory()
+
+
+def _empty_scene_pools() -> None:
+    """Give up the scenes of all pools: some belong to modules without tests, or to parameters of tests."""
+    if simulation := sys.modules.get("conflictvla.toolkit.simulation.scene_pool"):
+        for value in gc.get_objects():
+            if type(value) is simulation.ScenePool:
+                value._scenes.clear()
 
 
 def _give_back_memory() -> None:
