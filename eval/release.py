@@ -143,7 +143,7 @@ def build_rollouts(
     Raises:
         InvalidInputError: The folder holds other rollouts, or cannot be written.
     """
-    everything = load_instances()
+    everything, lite = load_instances(), load_lite_cases()
     for agent in plan.agents:
         report = None if progress is None else partial(progress, agent)
         if not (out / agent).exists():
@@ -155,7 +155,7 @@ def build_rollouts(
         if compact:
             pack_dataset(out / agent)
         source = SubmissionSource(folder=out / agent, repo_id="", commit="")
-        result = check_submission(source, everything, kind=SCRIPTED_AGENT, lite=load_lite_cases()).result
+        result = check_submission(source, everything, kind=SCRIPTED_AGENT, lite=lite).result
         write_atomic(out / RESULTS_FOLDER / result.file_name, result_json(result))
 
 
@@ -173,7 +173,7 @@ def verify_rollouts(
     Returns:
         What is wrong, with the agent's name; empty where all is well.
     """
-    everything = load_instances()
+    everything, lite = load_instances(), load_lite_cases()
     findings: list[str] = []
     for entry in read_results(out):
         result, file = entry.result, out / RESULTS_FOLDER / f"{entry.name}.json"
@@ -183,7 +183,7 @@ def verify_rollouts(
             sample=sample,
             seed=fresh_seed(),
             cases={instance.case_id for instance in plan.instances if instance.case_id is not None},
-            lite=load_lite_cases(),
+            lite=lite,
             claimed=result,
             progress=progress,
         )

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
 
+from ...toolkit.counting import noun_for
 from ...toolkit.errors import NotFoundError, choices
 from ..analyses.analysis import Cell
 from ..analyses.columns import arrow, percent, signed
@@ -158,7 +159,7 @@ def run_text(entry: Entry) -> str:
     """
     result = entry.result
     states, seeds = (
-        f"{noun}{'s' * (len(numbers) != 1)} {numbers_text(numbers)}"
+        f"{noun_for(len(numbers), noun)} {numbers_text(numbers)}"
         for noun, numbers in (("state", result.init_states), ("seed", result.seeds))
     )
     return f"{result.coverage} · {', '.join(result.prompts)} · {states} · {seeds}"

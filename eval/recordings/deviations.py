@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from ...builders.tasks_dataset.reading import instances_table
+from ...toolkit.counting import noun_for
 from ...toolkit.prompts import BUILT_IN, RELEASED
 from ...toolkit.records import Instance, LanguageProbe, Prompt
 
@@ -46,7 +47,7 @@ class Deviation:
 
     def __str__(self) -> str:
         what = RULES[self.kind].format(detail=self.detail)
-        return f"{what} in {self.count} rollout{'s' * (self.count != 1)}, the first of {self.example}"
+        return f"{what} in {self.count} {noun_for(self.count, 'rollout')}, the first of {self.example}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...builders.hub_release import hub_refusals
-from ...toolkit.counting import counted
+from ...toolkit.counting import counted, noun_for
 from ...toolkit.errors import InvalidInputError
 from ...toolkit.markdown import code_span
 from ...toolkit.records import Instance
@@ -182,4 +182,4 @@ def open_pull_request(submission: Submission, leaderboard: str) -> str:
 
 
 def _listed(noun: str, numbers: Sequence[int]) -> str:
-    return f"{noun}{'s' * (len(numbers) != 1)} {', '.join(map(str, numbers))}"
+    return f"{noun_for(len(numbers), noun)} {', '.join(map(str, numbers))}"

@@ -249,8 +249,7 @@ class RunFolder:
         if self.dataset.exists():
             check_complete(self.dataset)
         self._listed_failures()
-        for _ in rollouts_of_shards(self.path):
-            pass
+        rollouts_of_shards(self.path)
 
     def _settings(self, versions: Versions) -> list[RunSettings]:
         file = self.path / SETTINGS_FILE
