@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -20,17 +19,7 @@ from conflictvla.toolkit.errors import ConflictVLAError, DatasetError, InvalidIn
 from conflictvla.toolkit.simulation.scene_pool import ScenePool
 
 from ...synthetic_rollouts import make_record
-from .short_runs import ALL, BASE_TASKS, POLICIES, Seen, content, instances_of, run
-
-
-@pytest.fixture(scope="module", autouse=True)
-def importable_policies() -> None:
-    sys.path.insert(0, str(POLICIES))
-
-
-@pytest.fixture(scope="module")
-def scenes() -> ScenePool:
-    return ScenePool()
+from .short_runs import ALL, BASE_TASKS, Seen, content, instances_of, run
 
 
 @pytest.fixture(scope="module")

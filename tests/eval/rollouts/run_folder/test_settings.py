@@ -6,7 +6,6 @@ import itertools
 import json
 import re
 import shutil
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -33,21 +32,11 @@ from conflictvla.toolkit.records import Arm, Instance, LanguageProbe, Level, Pro
 from conflictvla.toolkit.simulation.scene_pool import ScenePool
 
 from ...synthetic_rollouts import make_record, reaching_rollout, write_dataset
-from .short_runs import BASE_TASKS, HORIZON, POLICIES, content, instances_of
+from .short_runs import BASE_TASKS, HORIZON, content, instances_of
 
 NOISY: dict[str, Any] = {"visual_probe": VisualProbe.V4}
 REWORDED: dict[str, Any] = {"language_probe": LanguageProbe.W1}
 STEPS: dict[str, Any] = {"step_goals": ("", ""), "step_goal_met": (-1, -1)}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def importable_policies() -> None:
-    sys.path.insert(0, str(POLICIES))
-
-
-@pytest.fixture(scope="module")
-def scenes() -> ScenePool:
-    return ScenePool()
 
 
 def dataset(folder: Path, *records: EpisodeRecord) -> Path:
